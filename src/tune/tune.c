@@ -43,6 +43,7 @@ struct order {
 struct results {
     const char *file;  /* name of the table's file; NULL: none */
     char *old_file;    /* text of the file before; NULL: there was none */
+    bool is_empty;     /* the file was made, to see that it can be, and has no table yet */
     FILE *lines;       /* memory stream of the new section, into `text` */
     char *text;
     size_t text_size;
@@ -134,7 +135,9 @@ static int open_file(const char *file, struct results *results)
         tutti_rules_fini(&rules);
     }
     results->file = file;
-    return tutti_table_write(file, results->old_file ? results->old_file : "");
+    TUTTI_TRY(tutti_table_write(file, results->old_file ? results->old_file : ""));
+    results->is_empty = results->old_file == NULL;
+    return TUTTI_OK;
 }
 
 static int open_results(const struct tutti_comm *comm, const char *file,
@@ -152,6 +155,8 @@ static void close_results(struct results *results)
 {
     if (results->lines != NULL)
         fclose(results->lines);
+    if (results->is_empty)
+        unlink(results->file);
     free(results->text);
     free(results->old_file);
 }
@@ -350,6 +355,7 @@ static int conclude(struct tutti_comm *comm, const struct order *order, struct r
                      tutti_table_replace(results->old_file ? results->old_file : "", fingerprint,
                                          order->collectives, results->text, &file));
         TUTTI_TRY_OR(done, rc, tutti_table_write(results->file, file));
+        results->is_empty = false;
         tutti_log(TUTTI_LOG_INFO, "tuning table for %s written to %s", fingerprint, results->file);
     }
 done:

@@ -138,24 +138,34 @@ int tutti_table_replace(const char *table, const char *fingerprint, uint32_t col
     return TUTTI_OK;
 }
 
+/* Writes a new file. Returns 0, or the errno of the first step that failed. */
+static int write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "we");
+    int error;
+
+    if (file == NULL)
+        return errno;
+    error = fputs(text, file) >= 0 && fflush(file) == 0 && fsync(fileno(file)) == 0 ? 0 : errno;
+    if (fclose(file) != 0 && error == 0)
+        error = errno;
+    return error;
+}
+
 int tutti_table_write(const char *path, const char *text)
 {
     char aside[4096];
-    FILE *file;
-    bool is_good;
+    int error;
 
     if (snprintf(aside, sizeof aside, "%s.%ld", path, (long)getpid()) >= (int)sizeof aside)
         return tutti_fail(TUTTI_ERR_USAGE, "the name of the tuning table is too long: %.64s...",
                           path);
-    file = fopen(aside, "we");
-    if (file == NULL)
-        return tutti_fail(TUTTI_ERR_USAGE, "cannot write %s: %s; rank 0 must be able to make files "
-                          "beside it", path, strerror(errno));
-    is_good = fputs(text, file) >= 0 && fflush(file) == 0 && fsync(fileno(file)) == 0;
-    is_good = fclose(file) == 0 && is_good;
-    if (is_good && rename(aside, path) == 0)
+    error = write_file(aside, text);
+    if (error == 0 && rename(aside, path) != 0)
+        error = errno;
+    if (error == 0)
         return TUTTI_OK;
-    tutti_fail(TUTTI_ERR_USAGE, "cannot write %s: %s", path, strerror(errno));
     unlink(aside);
-    return TUTTI_ERR_USAGE;
+    return tutti_fail(TUTTI_ERR_USAGE, "cannot write %s: %s; rank 0 must be able to make files "
+                      "beside it", path, strerror(error));
 }

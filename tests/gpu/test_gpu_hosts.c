@@ -16,6 +16,9 @@
 
 enum { COUNT = 30000, TURNS = 8 };
 
+/* A mark of the board. */
+enum { MARK_STOPPED = MARK_OWN };
+
 static const char *const environment[] = {"TEST_HOSTS", "3", "TUTTI_DEBUG", "info", NULL};
 
 static void pause_ms(unsigned ms)
@@ -298,6 +301,58 @@ static void a_rank_that_leaves_early_has_sent_everything(void **state)
     play_aloud(&script, false, environment);
 }
 
+/* Rank 0 leaves while rank 2 is stopped, so that it still waits for rank 2 when rank 1 has closed its
+ * end. The others see no failure. */
+static tuttiResult_t outlast(struct rank *rank)
+{
+    struct crew_seat *seat = rank->seat;
+    tuttiResult_t result = sum(rank), error = tuttiSuccess;
+
+    meet(seat, MARK_CALLED);
+    if (!crew_await(&seat->board->marks[MARK_STOPPED], 1))
+        _exit(6);
+    if (seat->rank == 0)
+        return result;
+    if (!crew_await(&seat->board->marks[MARK_ENDED], 1))
+        _exit(6);
+    if (result == tuttiSuccess)
+        result = tuttiCommGetAsyncError(seat->comm, &error);
+    return result == tuttiSuccess ? error : result;
+}
+
+static void stop_rank_2(const struct crew *crew, struct crew_board *board, const pid_t *pids)
+{
+    (void)crew;
+    if (!crew_await(&board->marks[MARK_CALLED], NRANKS))
+        fail_msg("the ranks have not called");
+    kill(pids[2], SIGSTOP);
+    crew_add(&board->marks[MARK_STOPPED]);
+    pause_ms(300);
+    kill(pids[2], SIGCONT);
+    pause_ms(200);
+    crew_add(&board->marks[MARK_ENDED]);
+}
+
+static void a_rank_that_leaves_may_be_answered_late(void **state)
+{
+    const struct script script = {outlast, 0, COUNT, NULL};
+    struct crew_board *board;
+    const char *said;
+
+    (void)state;
+    stderr_text_begin();
+    board = crew_run(&(struct crew){.nranks = NRANKS, .forms_itself = true, .timeout_ms = LONG_MS,
+                                    .environment = environment, .run = form_and_act,
+                                    .meddle = stop_rank_2, .context = &script});
+    said = stderr_text_end();
+    for (int rank = 0; rank < NRANKS; rank++)
+        if (board->reports[rank].result != tuttiSuccess)
+            fail_msg("rank %d: %s: %s", rank, board->reports[rank].text, said);
+    if (strstr(said, "closed its connection") != NULL)
+        fail_msg("%s", said);
+    crew_clear(board);
+}
+
 /* Forms and destroys communicators in turn. */
 static tuttiResult_t come_and_go(struct rank *rank)
 {
@@ -369,6 +424,7 @@ int main(void)
         cmocka_unit_test(another_call_than_a_v_form_is_named),
         cmocka_unit_test(graphs_are_replayed),
         cmocka_unit_test(a_rank_that_leaves_early_has_sent_everything),
+        cmocka_unit_test(a_rank_that_leaves_may_be_answered_late),
         cmocka_unit_test(splits_have_proxies_of_their_own),
         cmocka_unit_test(a_lost_connection_names_its_rank),
     };

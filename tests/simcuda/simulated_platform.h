@@ -14,10 +14,10 @@
 #include <string.h>
 
 /* The compiler stops inlining in a file as large as the kernels, so it must be told to go on. Under
- * sanitizers only the functions below are always inlined, because inlined code takes them long to
- * compile. */
+ * sanitizers, and in kernels with a mistake, only the functions below are always inlined, because
+ * much inlined code takes long to compile. */
 #define SIM_INLINE static inline __attribute__((always_inline, unused))
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(SIM_MUTANT)
 #define GPU_INLINE static inline __attribute__((unused))
 #else
 #define GPU_INLINE SIM_INLINE

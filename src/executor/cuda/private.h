@@ -264,7 +264,7 @@ void tutti_cuda_lines_agree(struct tutti_cuda_gpu *gpu);
 
 struct tutti_cuda_slab;
 
-/* Allocates a slab before the first call. A call that allocates one may have to wait until the
+/* Allocates slabs before the first call. A call that allocates one may have to wait until the
  * kernels on the GPU have ended, among them those of other ranks that wait for this rank. */
 int tutti_cuda_slabs_reserve(struct tutti_cuda_gpu *gpu);
 /* Takes memory for the next launch, which host and device see at the same address. The memory is

@@ -247,6 +247,13 @@ static bool is_valid(const struct tutti_cuda_proxy_link *link)
     }
 }
 
+/* True if nothing more arrives. An answer is the last frame of a proxy. A proxy that leaves sends
+ * none, unless this one leaves at the same time. */
+static bool has_everything(const struct tutti_cuda_proxy_link *link)
+{
+    return link->is_answered || (link->has_left && !link->is_leaving);
+}
+
 /* Receives at most `size` bytes. After the other proxy has left, nothing more arrives, and the end
  * of the connection is no error. */
 static int receive(struct tutti_cuda_proxy_link *link, void *to, size_t size, size_t *ret_got)
@@ -347,7 +354,7 @@ enum { FRAMES_AT_ONCE = 32 };
 
 static int receive_some(struct tutti_cuda_proxy_link *link, bool *moved)
 {
-    for (int i = 0; i < FRAMES_AT_ONCE; i++) {
+    for (int i = 0; i < FRAMES_AT_ONCE && !has_everything(link); i++) {
         bool is_complete;
 
         TUTTI_TRY(receive_frame(link, moved, &is_complete));
@@ -363,18 +370,18 @@ static int receive_some(struct tutti_cuda_proxy_link *link, bool *moved)
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
-/* True if the other proxy has left, and needs nothing more of this one. */
+/* True if both proxies have all that the other one sends. */
 static bool is_over(const struct tutti_cuda_proxy_link *link)
 {
-    return link->has_left && !link->owes_answer && !is_sending(link) &&
-           (!link->is_leaving || link->is_answered);
+    return has_everything(link) && !link->owes_answer && !is_sending(link);
 }
 
 int tutti_cuda_proxy_link_move(struct tutti_cuda_proxy_link *link, bool *moved)
 {
     int rc;
 
-    /* The other side closes its end soon, which must not count as the loss of a rank. */
+    /* The other side closes its end soon, or has closed it, which must not count as the loss of a
+     * rank. */
     if (is_over(link)) {
         if (link->conn != NULL)
             tutti_fabric_disconnect(link->fabric, link->pair.rank, TUTTI_CHANNEL_COLLECTIVE);

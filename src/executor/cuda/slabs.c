@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The least size of a slab, and the alignment of what is taken from slabs. */
-enum { SLAB_BYTES = 64 << 10, ALIGNMENT = 64 };
+/* The least size of a slab, and the alignment of what is taken from slabs. The slabs that a rank has
+ * from the beginning are larger if ranks are on several hosts, because the programs of v-forms are
+ * in slabs, too. There are two then, of which one becomes free while the other is filled. */
+enum { SLAB_BYTES = 64 << 10, SLAB_OF_HOSTS_BYTES = 512 << 10, ALIGNMENT = 64 };
 
 struct tutti_cuda_slab {
     struct tutti_cuda_slab *next;
@@ -61,7 +63,12 @@ int tutti_cuda_slabs_reserve(struct tutti_cuda_gpu *gpu)
 {
     struct tutti_cuda_slab *slab;
 
-    return gpu->slabs != NULL ? TUTTI_OK : create(gpu, SLAB_BYTES, false, &slab);
+    if (gpu->slabs != NULL)
+        return TUTTI_OK;
+    if (!gpu->spans_hosts)
+        return create(gpu, SLAB_BYTES, false, &slab);
+    TUTTI_TRY(create(gpu, SLAB_OF_HOSTS_BYTES, false, &slab));
+    return create(gpu, SLAB_OF_HOSTS_BYTES, false, &slab);
 }
 
 /* Returns true if no launch reads the slab. The launch that is being prepared may need several
