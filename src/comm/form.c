@@ -290,11 +290,13 @@ void tutti_comm_free(struct tutti_comm *comm)
     if (comm == NULL)
         return;
     tutti_log_enter(&comm->scope);
-    tutti_message_copy(reason, sizeof reason, comm->error_text);
+    /* A proxy may fail the communicator even now. */
+    tutti_message_copy(reason, sizeof reason,
+                       tutti_comm_failure(comm) != 0 ? comm->error_text : "it was abandoned");
     /* Errors of peers during the shutdown must not replace the caller's last message. */
     snprintf(message, sizeof message, "%s", tutti_message_last());
     if (comm->boot != NULL)
-        comm->boot->ops->destroy(comm->boot, comm->error ? reason : "it was abandoned");
+        comm->boot->ops->destroy(comm->boot, reason);
     end_sharing(comm);
     tutti_gpu_comm_free(comm);
     if (comm->fabric != NULL)
