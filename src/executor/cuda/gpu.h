@@ -219,8 +219,8 @@ int tutti_cuda_stream(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream **ret_s
 /* Waits until all that was enqueued on the context's default stream is complete. */
 int tutti_cuda_await_default(struct tutti_cuda_gpu *gpu);
 
-/* Tells the kernels of this rank that another rank of this host has destroyed its communicator, so
- * that those end that wait for it in vain. For ranks of other hosts, of which the proxy tells the
+/* Tells the kernels of this rank that another rank of this host has destroyed its communicator.
+ * Kernels that still wait for that rank then end with an error. For ranks of other hosts, of which the proxy tells the
  * kernels, the function does nothing. There is a domain. Any thread. */
 void tutti_cuda_tell_left(struct tutti_cuda_gpu *gpu, int rank);
 
