@@ -125,8 +125,8 @@ int tutti_cuda_store(struct tutti_cuda_gpu *gpu, const void *bytes, size_t size_
                      const void **ret_image);
 
 /* Copies an encoded program into memory of the next launch, which is freed when that launch has
- * ended, or with the communicator if `is_captured`. Programs of calls that are not repeated, such as
- * v-forms, live there. Errors are those of tutti_cuda_store. */
+ * ended, or with the communicator if `is_captured`. Programs of calls that are not repeated, such
+ * as v-forms, live there. Errors are those of tutti_cuda_store. */
 int tutti_cuda_store_for_launch(struct tutti_cuda_gpu *gpu, const void *bytes, size_t size_bytes,
                                 bool is_captured, const void **ret_image);
 
@@ -220,8 +220,8 @@ int tutti_cuda_stream(struct tutti_cuda_gpu *gpu, struct tutti_cu_stream **ret_s
 int tutti_cuda_await_default(struct tutti_cuda_gpu *gpu);
 
 /* Tells the kernels of this rank that another rank of this host has destroyed its communicator.
- * Kernels that still wait for that rank then end with an error. For ranks of other hosts, of which the proxy tells the
- * kernels, the function does nothing. There is a domain. Any thread. */
+ * Kernels that still wait for that rank then end with an error. For ranks of other hosts, of which
+ * the proxy tells the kernels, the function does nothing. There is a domain. Any thread. */
 void tutti_cuda_tell_left(struct tutti_cuda_gpu *gpu, int rank);
 
 /* Makes all kernels of this rank end soon, even those that wait. Returns at once. Any thread. */
