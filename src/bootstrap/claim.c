@@ -8,6 +8,7 @@
 #include "base/socket.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 struct tutti_claim {
@@ -29,22 +31,50 @@ struct tutti_claim {
 static struct tutti_claim *claims; /* of this process; guarded by `lock` */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Find the process that holds a claim. The result is 0 if no process holds it, or if its socket
+/* Find the process that holds a claim. *ret_pid is 0 if no process holds it, or if its socket
  * belongs to another user. It is also 0 if the process that made the socket has ended, and only a
- * child made by fork still has the socket open. */
-static pid_t find_holder(const char *name)
+ * child made by fork still has the socket open. TUTTI_AGAIN: the socket is being made or closed. */
+static int find_holder(const char *name, pid_t *ret_pid)
 {
     struct ucred holder = {.pid = 0};
     socklen_t size = sizeof holder;
-    int fd;
+    int fd, rc = tutti_socket_connect_unix(name, &fd);
 
-    if (tutti_socket_connect_unix(name, &fd) != TUTTI_OK)
-        return 0;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &holder, &size) != 0 || holder.uid != geteuid() ||
-        (holder.pid > 0 && kill(holder.pid, 0) != 0 && errno == ESRCH))
-        holder.pid = 0;
+    *ret_pid = 0;
+    if (rc != TUTTI_OK)
+        return rc == TUTTI_AGAIN ? rc : TUTTI_OK;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &holder, &size) == 0 && holder.uid == geteuid() &&
+        (kill(holder.pid, 0) == 0 || errno != ESRCH))
+        *ret_pid = holder.pid;
     close(fd);
-    return holder.pid;
+    return TUTTI_OK;
+}
+
+static int fail_held(pid_t holder, const char *where)
+{
+    return tutti_fail(TUTTI_ERR_USAGE,
+                      "process %ld of this host is rank 0 of a job at %s, which serves one job at "
+                      "a time; give this job a place of its own, or, at a port, TUTTI_SECRET",
+                      (long)holder, where);
+}
+
+/* Make the socket of a claim. TUTTI_OK with *ret_fd -1: it cannot be made, although the place has
+ * no living holder. */
+static int make_socket(const char *name, const char *where, int *ret_fd)
+{
+    enum { TRIES = 50 };
+    const struct timespec pause = {.tv_nsec = 1000000};
+    pid_t holder = 0;
+
+    for (int i = 0; i < TRIES; i++) {
+        if (tutti_socket_try_listen_unix(name, ret_fd) == 0)
+            return TUTTI_OK;
+        if (find_holder(name, &holder) == TUTTI_OK)
+            break;
+        nanosleep(&pause, NULL);
+    }
+    *ret_fd = -1;
+    return holder == 0 ? TUTTI_OK : fail_held(holder, where);
 }
 
 /* The caller holds the lock. Returns TUTTI_OK and leaves *ret_claim NULL if the place cannot be
@@ -52,20 +82,14 @@ static pid_t find_holder(const char *name)
 static int make_claim(const char *name, const char *where, struct tutti_claim **ret_claim)
 {
     struct tutti_claim *claim = calloc(1, sizeof *claim);
-    pid_t holder;
+    int rc;
 
     if (claim == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a bootstrap");
-    if (tutti_socket_try_listen_unix(name, &claim->fd) != 0) {
+    rc = make_socket(name, where, &claim->fd);
+    if (rc != TUTTI_OK || claim->fd < 0) {
         free(claim);
-        holder = find_holder(name);
-        if (holder == 0)
-            return TUTTI_OK;
-        return tutti_fail(TUTTI_ERR_USAGE,
-                          "process %ld of this host is rank 0 of a job at %s, which serves one job "
-                          "at a time; give this job a place of its own, or, at a port, "
-                          "TUTTI_SECRET",
-                          (long)holder, where);
+        return rc;
     }
     snprintf(claim->name, sizeof claim->name, "%s", name);
     claim->maker = getpid();
@@ -74,6 +98,25 @@ static int make_claim(const char *name, const char *where, struct tutti_claim **
     claims = claim;
     *ret_claim = claim;
     return TUTTI_OK;
+}
+
+/* Forget the processes that have tried to claim the place so far. */
+static void forget_rivals(const struct tutti_claim *claim)
+{
+    int fd;
+
+    while (tutti_socket_accept(claim->fd, &fd) == TUTTI_OK)
+        close(fd);
+}
+
+bool tutti_claim_has_rival(const struct tutti_claim *claim)
+{
+    struct pollfd caller = {.events = POLLIN};
+
+    if (claim == NULL)
+        return false;
+    caller.fd = claim->fd;
+    return poll(&caller, 1, 0) == 1;
 }
 
 int tutti_claim_take(const char *key, const char *where, int fd, struct tutti_claim **ret_claim)
@@ -94,6 +137,7 @@ int tutti_claim_take(const char *key, const char *where, int fd, struct tutti_cl
     while (claim != NULL && (claim->maker != getpid() || strcmp(claim->name, name) != 0))
         claim = claim->next;
     if (claim != NULL) {
+        forget_rivals(claim);
         claim->users++;
         *ret_claim = claim;
     } else {

@@ -4,9 +4,13 @@
  * Two jobs may meet at one place by mistake. Their ranks cannot be told apart if there is neither a
  * secret nor an identity of the job from a launcher. So rank 0 claims the place for as long as its
  * communicators live, and rank 0 of another job is refused. The claim is a listening Unix socket in
- * the abstract namespace, which the kernel removes when the process ends for any reason. */
+ * the abstract namespace, which the kernel removes when the process ends for any reason. A process
+ * that is refused connects to the socket to find its holder. So the holder can tell that another
+ * job came to its place. */
 #ifndef TUTTI_BOOTSTRAP_CLAIM_H
 #define TUTTI_BOOTSTRAP_CLAIM_H
+
+#include <stdbool.h>
 
 struct tutti_claim;
 
@@ -19,6 +23,10 @@ struct tutti_claim;
  * TUTTI_ERR_USAGE: another living process of this user holds the place; the message names it.
  * TUTTI_ERR_SYSTEM: there is no memory. Thread-safe. */
 int tutti_claim_take(const char *key, const char *where, int fd, struct tutti_claim **ret_claim);
+
+/* True if another process has tried to claim the place, and was refused, since this process last
+ * took a share of the claim. False for NULL. Thread-safe. */
+bool tutti_claim_has_rival(const struct tutti_claim *claim);
 
 /* Give up one share of the claim; the last one frees the place. NULL is ignored. Thread-safe. */
 void tutti_claim_release(struct tutti_claim *claim);

@@ -25,8 +25,12 @@
 
 /* A place is vague if neither a secret nor a launcher identifies the job. Ranks at such a place
  * that do not look akin (kin.c) may belong to another job. After all ranks have joined, the root
- * then waits this long for further processes that claim the same ranks. */
+ * then waits this long for further processes that claim the same ranks. The root fails if rank 0 of
+ * another job has come to its place by then (tutti_claim_has_rival). */
 #define TUTTI_EXCHANGE_DOUBT_NS (UINT64_C(1000) * 1000 * 1000)
+#define TUTTI_EXCHANGE_RIVAL                                                                       \
+    "two jobs meet at %s, and their ranks cannot be told apart; give each job a place of its own, " \
+    "or, at a port, TUTTI_SECRET"
 
 /* ---- frames --------------------------------------------------------------------- */
 

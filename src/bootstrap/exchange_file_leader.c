@@ -4,6 +4,7 @@
 #include "bootstrap/exchange_file.h"
 
 #include "base/clock.h"
+#include "bootstrap/claim.h"
 
 #include <sodium.h>
 #include <stdarg.h>
@@ -306,18 +307,28 @@ static int answer(struct tutti_filestore *boot, void *all)
     return TUTTI_OK;
 }
 
-/* Ranks that do not look akin to rank 0 may belong to another job. True while rank 0 waits for
- * other processes that claim the same ranks. */
-static bool is_in_doubt(const struct tutti_filestore *boot)
+/* True if some rank does not look akin to rank 0, so that it may belong to another job. */
+static bool is_mixed(const struct tutti_filestore *boot)
 {
-    const struct file_leader *leader = boot->leader;
     bool are_akin = true;
 
     if (!boot->is_vague || boot->round > 0)
         return false;
     for (int rank = 1; rank < boot->base.nranks; rank++)
-        are_akin = are_akin && leader->known[rank].is_akin;
-    return !are_akin && tutti_now_ns() < leader->complete_ns + TUTTI_EXCHANGE_DOUBT_NS;
+        are_akin = are_akin && boot->leader->known[rank].is_akin;
+    return !are_akin;
+}
+
+/* All records are here. TUTTI_AGAIN: rank 0 waits for other processes that claim the same ranks. */
+static int settle(struct tutti_filestore *boot)
+{
+    if (!is_mixed(boot))
+        return TUTTI_OK;
+    if (tutti_now_ns() < boot->leader->complete_ns + TUTTI_EXCHANGE_DOUBT_NS)
+        return TUTTI_AGAIN;
+    if (tutti_claim_has_rival(boot->base.claim))
+        fail(boot, TUTTI_ERR_USAGE, TUTTI_EXCHANGE_RIVAL, boot->dir.path);
+    return boot->leader->failure;
 }
 
 int tutti_filestore_leader_step(struct tutti_filestore *boot, const void *mine, size_t size,
@@ -337,7 +348,7 @@ int tutti_filestore_leader_step(struct tutti_filestore *boot, const void *mine, 
     if (leader->complete_ns == 0 && leader->records == boot->base.nranks - 1)
         leader->complete_ns = tutti_now_ns();
     if (leader->failure == TUTTI_OK && leader->records == boot->base.nranks - 1 &&
-        !is_in_doubt(boot)) {
+        settle(boot) == TUTTI_OK) {
         rc = answer(boot, all);
         if (rc == TUTTI_OK)
             return rc;

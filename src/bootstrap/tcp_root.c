@@ -167,15 +167,21 @@ static void answer(struct tutti_root *root, const void *mine, size_t size)
         tutti_root_flush(root, seat);
 }
 
-static uint64_t doubt_end_ns(const struct tutti_root *root)
+/* True if some rank does not look akin to the root, so that it may belong to another job. */
+static bool is_mixed(const struct tutti_root *root)
 {
     if (!root->is_vague || root->round > 0)
-        return 0;
+        return false;
     for (const struct tutti_root_seat *seat = root->members.oldest; seat != NULL;
          seat = seat->newer)
         if (seat->kin != root->kin)
-            return root->complete_ns + TUTTI_EXCHANGE_DOUBT_NS;
-    return 0;
+            return true;
+    return false;
+}
+
+static uint64_t doubt_end_ns(const struct tutti_root *root)
+{
+    return is_mixed(root) ? root->complete_ns + TUTTI_EXCHANGE_DOUBT_NS : 0;
 }
 
 bool tutti_root_is_in_doubt(const struct tutti_root *root)
@@ -220,6 +226,18 @@ static void set_alarm(struct tutti_root *root)
     tutti_watch_alarm(&root->watch, wake_ns);
 }
 
+/* Answer if all records of the round are here, and no other process may still claim their ranks. */
+static void answer_if_complete(struct tutti_root *root, const void *mine, size_t size)
+{
+    if (root->records < root->base.nranks - 1 ||
+        (root->base.nranks > 1 && tutti_root_is_in_doubt(root)))
+        return;
+    if (is_mixed(root) && tutti_claim_has_rival(root->base.claim))
+        tutti_root_fail(root, TUTTI_ERR_USAGE, TUTTI_EXCHANGE_RIVAL, root->where);
+    else
+        answer(root, mine, size);
+}
+
 static int root_allgather(struct tutti_bootstrap *boot, const void *mine, size_t size, void *all)
 {
     struct tutti_root *root = root_of(boot);
@@ -229,9 +247,8 @@ static int root_allgather(struct tutti_bootstrap *boot, const void *mine, size_t
     if (root->failure == TUTTI_OK && !root->is_sending) {
         if (root->gone > 0)
             fail_gone(root);
-        if (root->failure == TUTTI_OK && root->records == root->base.nranks - 1 &&
-            (root->base.nranks == 1 || !tutti_root_is_in_doubt(root)))
-            answer(root, mine, size);
+        if (root->failure == TUTTI_OK)
+            answer_if_complete(root, mine, size);
     }
     if (root->failure == TUTTI_OK && root->is_sending && root->unsent == 0) {
         if (size > 0)

@@ -43,6 +43,9 @@ const int job_launcher_count = sizeof job_launchers / sizeof job_launchers[0];
 
 enum { COMMS_MAX = 8 };
 
+/* A rank that begins so much later than its delay is late. */
+enum { LATE_MS = 300 };
+
 /* One communicator after the other, with nothing between. */
 static tuttiResult_t form(tuttiComm_t *comm, const char *name)
 {
@@ -199,24 +202,37 @@ static int form_as_told(const char *way, int token)
     return form_unordered(token);
 }
 
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 bool job_is_rank(int argc, char **argv, int *ret_status)
 {
-    struct timespec delay;
-    long delay_ms;
+    int64_t begin_ms, late_ms;
+    struct timespec begin;
     char byte = 0;
 
     if (argc < 5 || strcmp(argv[1], "be-rank") != 0)
         return false;
-    if (argc == 7) { /* say that we are here, and wait for the end of a pipe */
+    begin_ms = now_ms();
+    if (argc == 7) { /* say that we are here, and wait for the time from which delays count */
         (void)!write(atoi(argv[5]), &byte, 1);
-        (void)!read(atoi(argv[6]), &byte, 1);
+        if (read(atoi(argv[6]), &begin_ms, sizeof begin_ms) != (ssize_t)sizeof begin_ms)
+            return false;
         close(atoi(argv[5]));
         close(atoi(argv[6]));
     }
-    delay_ms = atol(argv[4]);
-    delay = (struct timespec){.tv_sec = delay_ms / 1000, .tv_nsec = delay_ms % 1000 * 1000000};
-    nanosleep(&delay, NULL);
+    begin_ms += atol(argv[4]);
+    begin = (struct timespec){.tv_sec = begin_ms / 1000, .tv_nsec = begin_ms % 1000 * 1000000};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &begin, NULL);
+    late_ms = now_ms() - begin_ms;
     *ret_status = form_as_told(argv[2], atoi(argv[3]));
+    if (argc == 7 && late_ms > LATE_MS && *ret_status != RANK_RIGHT)
+        *ret_status = RANK_LATE;
     return true;
 }
 
@@ -241,7 +257,7 @@ unsigned job_free_port(void)
     return ntohs(address.sin_port);
 }
 
-/* Ranks write to the one when they are here, and wait for the end of the other. */
+/* Ranks write to the one when they are here, and read the time of their release from the other. */
 static int here_fds[2], go_fds[2];
 static bool is_held;
 static int held_count;
@@ -259,12 +275,16 @@ void job_hold(void)
 
 void job_release(void)
 {
+    int64_t begin_ms;
     char byte;
 
     close(here_fds[1]);
     for (int i = 0; i < held_count; i++)
         assert_int_equal(read(here_fds[0], &byte, 1), 1);
     close(here_fds[0]);
+    begin_ms = now_ms();
+    for (int i = 0; i < held_count; i++)
+        assert_int_equal(write(go_fds[1], &begin_ms, sizeof begin_ms), sizeof begin_ms);
     close(go_fds[0]);
     close(go_fds[1]);
     is_held = false;

@@ -10,8 +10,15 @@
 
 enum { JOB_RANKS_MAX = 8, JOB_TEXT_BYTES = 4096 };
 
-/* How a rank ended. Other exit statuses are those of signals. */
-enum { RANK_RIGHT = 0, RANK_REFUSED = 10, RANK_WRONG_SUM = 11, RANK_FAILED_CALL = 12 };
+/* How a rank ended. RANK_LATE: it was held, began much later than its delay because the machine is
+ * busy, and failed. Other exit statuses are those of signals. */
+enum {
+    RANK_RIGHT = 0,
+    RANK_REFUSED = 10,
+    RANK_WRONG_SUM = 11,
+    RANK_FAILED_CALL = 12,
+    RANK_LATE = 13,
+};
 
 struct job_rank {
     pid_t pid;
