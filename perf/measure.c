@@ -233,6 +233,22 @@ static void check_and_warm(struct run *run)
     fill(run);
 }
 
+/* Ranks with smaller outputs have room for more regions, but batches end with a barrier. So all
+ * ranks use the batch of the rank with the largest output. */
+static size_t least_of_all_ranks(struct perf_rank *rank, size_t own)
+{
+    size_t *all = calloc((size_t)rank->nranks, sizeof *all);
+    size_t least = own;
+
+    if (all == NULL)
+        perf_die(rank, "no memory for the batches of %d ranks", rank->nranks);
+    perf_exchange(rank, &own, sizeof own, all);
+    for (int peer = 0; peer < rank->nranks; peer++)
+        least = all[peer] < least ? all[peer] : least;
+    free(all);
+    return least;
+}
+
 void perf_measure(struct perf_rank *rank, struct perf_field *field,
                   void (*progress)(const struct perf_rank *rank, const struct perf_field *field,
                                    int block, int nblocks),
@@ -247,7 +263,7 @@ void perf_measure(struct perf_rank *rank, struct perf_field *field,
     double blocks[BLOCKS];
 
     if (!repeats(field))
-        run.batch = field->nregions / per_iteration(options);
+        run.batch = least_of_all_ranks(rank, field->nregions / per_iteration(options));
     run.capacity = options->show_samples ? (size_t)options->iterations * BLOCKS : 0;
     run.samples = malloc((run.capacity + 1) * sizeof(double));
     if (run.samples == NULL)

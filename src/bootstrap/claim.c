@@ -3,9 +3,11 @@
  * so this file keeps a table of the claims that this process holds. */
 #include "bootstrap/claim.h"
 
+#include "base/clock.h"
 #include "base/handshake.h"
 #include "base/result.h"
 #include "base/socket.h"
+#include "base/system.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -16,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 struct tutti_claim {
@@ -63,7 +64,6 @@ static int fail_held(pid_t holder, const char *where)
 static int make_socket(const char *name, const char *where, int *ret_fd)
 {
     enum { TRIES = 50 };
-    const struct timespec pause = {.tv_nsec = 1000000};
     pid_t holder = 0;
 
     for (int i = 0; i < TRIES; i++) {
@@ -71,7 +71,7 @@ static int make_socket(const char *name, const char *where, int *ret_fd)
             return TUTTI_OK;
         if (find_holder(name, &holder) == TUTTI_OK)
             break;
-        nanosleep(&pause, NULL);
+        tutti_pause_ns(TUTTI_NS_PER_MS);
     }
     *ret_fd = -1;
     return holder == 0 ? TUTTI_OK : fail_held(holder, where);

@@ -149,7 +149,9 @@ static int store(struct tutti_comm *comm, const struct tutti_plan *plan,
              ? tutti_cuda_store(comm->gpu->gpu, image.bytes, image.size_bytes, &ret_stored->image)
              : tutti_cuda_store_for_launch(comm->gpu->gpu, image.bytes, image.size_bytes,
                                            lifetime == OF_GRAPH, &ret_stored->image);
+    ret_stored->image_bytes = image.size_bytes;
     ret_stored->scratch_bytes = image.scratch_bytes;
+    ret_stored->is_on_host = lifetime != OF_COMM;
     tutti_cuda_program_image_fini(&image);
     return rc;
 }

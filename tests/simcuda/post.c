@@ -46,6 +46,12 @@ struct tutti_cuda_message post_message(const struct post *post, size_t index, bo
                                  .count = parcel->size_bytes}}};
 }
 
+/* Programs of messages are in host memory. */
+static size_t copies_bytes(const struct post *post, uint32_t rank)
+{
+    return tutti_cuda_program_copies_bytes(&post->stage->grid, post->images[rank].size_bytes);
+}
+
 static void encode_rank(struct post *post, uint32_t rank)
 {
     struct tutti_cuda_message *messages = calloc(2 * post->count + 1, sizeof *messages);
@@ -60,8 +66,9 @@ static void encode_rank(struct post *post, uint32_t rank)
     }
     assert_int_equal(tutti_cuda_messages_encode(messages, count, (int)rank, &post->stage->grid,
                                                 &post->images[rank]), TUTTI_OK);
-    post->scratch[rank] = aligned_alloc(TUTTI_KERNEL_LINE,
-                                        post->images[rank].scratch_bytes + TUTTI_KERNEL_LINE);
+    post->scratch[rank] =
+        aligned_alloc(TUTTI_KERNEL_LINE, copies_bytes(post, rank) +
+                                             post->images[rank].scratch_bytes + TUTTI_KERNEL_LINE);
     assert_non_null(post->scratch[rank]);
     free(messages);
 }
@@ -74,9 +81,13 @@ void post_encode(struct post *post)
 
 struct tutti_kernel_work post_work(const struct post *post, uint32_t rank)
 {
+    size_t bytes = copies_bytes(post, rank);
+
     return (struct tutti_kernel_work){.kind = TUTTI_KERNEL_WORK_MESSAGES,
                                       .program = post->images[rank].bytes,
-                                      .scratch = post->scratch[rank]};
+                                      .program_bytes = post->images[rank].size_bytes,
+                                      .copies = bytes > 0 ? post->scratch[rank] : NULL,
+                                      .scratch = post->scratch[rank] + bytes};
 }
 
 void post_compare(struct post *post)

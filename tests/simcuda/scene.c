@@ -30,6 +30,7 @@ struct part {
     size_t size_bytes;
     uint8_t *memory, *device;
     uint8_t *scratch, *scalar;
+    uint8_t *copies; /* of the program, if it is in host memory */
 };
 
 struct played {
@@ -197,6 +198,8 @@ static bool make_program(struct stage *stage, const struct scene *scene, struct 
 static bool make_part(struct stage *stage, const struct scene *scene, struct part *part,
                       uint32_t rank)
 {
+    size_t copies_bytes;
+
     *part = (struct part){.call = {
         .kind = scene->is_vector ? TUTTI_CALL_VECTOR : TUTTI_CALL_COLLECTIVE,
         .collective = scene->algorithm->collective, .type = scene->type, .op = scene->op,
@@ -216,6 +219,12 @@ static bool make_part(struct stage *stage, const struct scene *scene, struct par
         return false;
     part->scratch = aligned_alloc(TUTTI_KERNEL_LINE, part->image.scratch_bytes + TUTTI_KERNEL_LINE);
     assert_non_null(part->scratch);
+    /* Programs of ranks with odd numbers are in host memory, as those of v-forms between hosts. */
+    copies_bytes = tutti_cuda_program_copies_bytes(&stage->grid, part->image.size_bytes);
+    if (rank % 2 == 1 && copies_bytes > 0) {
+        part->copies = aligned_alloc(TUTTI_KERNEL_LINE, copies_bytes);
+        assert_non_null(part->copies);
+    }
     return true;
 }
 
@@ -227,6 +236,7 @@ static void drop_part(struct part *part)
     free(part->counts);
     free(part->memory);
     free(part->scratch);
+    free(part->copies);
 }
 
 static struct tutti_kernel_work work_for(const struct stage *stage, const struct scene *scene,
@@ -246,7 +256,8 @@ static struct tutti_kernel_work work_for(const struct stage *stage, const struct
                .displs = part->call.input_displs},
         .out = {.count = part->call.count, .counts = part->call.output_counts,
                 .displs = part->call.output_displs},
-        .number = number, .program = part->image.bytes, .scratch = part->scratch,
+        .number = number, .program = part->image.bytes,
+        .program_bytes = part->image.size_bytes, .copies = part->copies, .scratch = part->scratch,
         .scalar_address = scene->reads_scalar ? part->scalar : NULL,
     };
 

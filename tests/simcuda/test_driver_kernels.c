@@ -236,8 +236,8 @@ static void check_occupancy(void)
         {"tutti_kernel_work_small", -1, 64, 8},
         {"tutti_kernel_meeting", -1, 64, 18},       /* 52 of a thread are 56 */
         {"tutti_kernel_group", -1, 256, 2},
-        {"tutti_kernel_group", -1, 32, 12},         /* by shared memory: 228 KiB */
-        {"tutti_kernel_group", 50, 32, 7},          /* 132 KiB */
+        {"tutti_kernel_group", -1, 32, 10},         /* by shared memory: 228 KiB */
+        {"tutti_kernel_group", 50, 32, 5},          /* 132 KiB */
         {"tutti_kernel_group", 0, 32, 1},           /* 32 KiB, because one block must have room */
     };
     int blocks, value;

@@ -138,6 +138,7 @@ static void send_and_receive(struct stage *stage, struct tutti_cuda_message send
         assert_non_null(scratch[rank]);
         works[rank] = (struct tutti_kernel_work){.kind = TUTTI_KERNEL_WORK_MESSAGES,
                                                  .program = images[rank].bytes,
+                                                 .program_bytes = images[rank].size_bytes,
                                                  .scratch = scratch[rank]};
         grids[rank] = (struct domain_grid){stage->grid.nblocks, stage->threads};
     }

@@ -30,6 +30,10 @@ enum {
     TUTTI_KERNEL_LANES = 192, /* most lanes of a column, including the one for local steps */
 };
 #define TUTTI_KERNEL_NO_LANE UINT32_MAX
+/* Each block copies a program of at most so many bytes into its shared memory. */
+#define TUTTI_KERNEL_SHARED_PROGRAM 4096
+/* The device memory that the copy of a longer program takes. */
+#define TUTTI_KERNEL_COPY_BYTES(program_bytes) (((uint64_t)(program_bytes) + 127) / 128 * 128)
 
 /* `count` entries, starting `at` bytes after the start of the head. */
 struct tutti_kernel_table {

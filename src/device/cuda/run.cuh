@@ -51,15 +51,28 @@ GPU_INLINE bool gpu_run_any(struct gpu_run *run, const struct tutti_kernel_work 
                                                   : gpu_run_small(run, work);
 }
 
-/* Runs the works of a launch one after the other. The grid meets between two works. */
+/* All threads: copies a work, which may be in host memory, into shared memory. */
+GPU_INLINE void gpu_fetch_work(tutti_kernel_work *to, const struct tutti_kernel_work *from)
+{
+    const uint32_t nwords = sizeof *to / sizeof(uint64_t);
+
+    for (uint32_t i = gpu_thread(); i < nwords; i += gpu_threads())
+        ((uint64_t *)to)[i] = ((const uint64_t *)from)[i];
+    gpu_barrier();
+}
+
+/* Runs the works of a launch one after the other. The grid meets between two works, so no thread
+ * reads a work when the next one takes its place. */
 GPU_INLINE void gpu_run_group(struct gpu_run *run, const struct tutti_kernel_launch *launch)
 {
+    GPU_SHARED(tutti_kernel_work, work);
     bool is_fine = gpu_run_any(run, &launch->first);
 
     for (uint32_t i = 1; i < launch->nworks; i++) {
         if (!gpu_meet(run, is_fine))
             return;
-        is_fine = gpu_run_any(run, &launch->more[i - 1]);
+        gpu_fetch_work(&work, &launch->more[i - 1]);
+        is_fine = gpu_run_any(run, &work);
     }
 }
 

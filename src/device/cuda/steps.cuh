@@ -127,12 +127,38 @@ GPU_FUNCTION void gpu_finish_output(const struct gpu_run *run, const struct gpu_
 
 /* ---- pieces ------------------------------------------------------------------------------ */
 
+/* Room for a short program in shared memory. */
+struct gpu_program_room {
+    uint64_t words[TUTTI_KERNEL_SHARED_PROGRAM / sizeof(uint64_t)];
+};
+
+/* All threads: returns the work's program in memory that is fast to read, where the block copies it
+ * if necessary. A barrier must follow. Steps are read often, and a read of host memory takes a
+ * microsecond. */
+GPU_INLINE const struct tutti_kernel_program *gpu_fetch_program(const struct gpu_run *run,
+                                                                struct gpu_program_room *room)
+{
+    const struct tutti_kernel_work *work = run->work;
+    const struct tutti_kernel_program *program = (const struct tutti_kernel_program *)work->program;
+    uint64_t *to = room->words;
+
+    if (work->program_bytes > sizeof room->words) {
+        /* The blocks behind those of the grid run no steps, so they have no copy. */
+        if (work->copies == NULL || gpu_block() >= program->nblocks)
+            return program;
+        to = (uint64_t *)(work->copies +
+                          gpu_block() * TUTTI_KERNEL_COPY_BYTES(work->program_bytes));
+    }
+    for (uint64_t i = gpu_thread(); i < work->program_bytes / sizeof *to; i += gpu_threads())
+        to[i] = ((const uint64_t *)program)[i];
+    return (const struct tutti_kernel_program *)to;
+}
+
 /* One thread: finds the program's tables and those of the block's column, and divides the block's
  * memory. */
-GPU_INLINE void gpu_open_program(const struct gpu_run *run, struct gpu_steps *steps)
+GPU_INLINE void gpu_open_program(const struct gpu_run *run, struct gpu_steps *steps,
+                                 const struct tutti_kernel_program *program)
 {
-    const struct tutti_kernel_program *program =
-        (const struct tutti_kernel_program *)run->work->program;
     const uint32_t column_number = gpu_block() % program->ncolumns;
     const struct tutti_kernel_column *column =
         gpu_table<struct tutti_kernel_column>(program, program->columns) + column_number;
@@ -214,20 +240,21 @@ GPU_INLINE bool gpu_program_is_wrong(const struct gpu_run *run,
            program->ncolumns * program->ncopies > program->nblocks;
 }
 
-/* All threads: runs the current work's program. False, to all threads, if the launch must end. A
- * copy of `own` in shared memory serves all threads, so that it takes no registers across function
- * calls. */
-GPU_FUNCTION bool gpu_run_program(const struct gpu_run *own)
+/* All threads of all blocks: runs the current work, of kind STEPS or MESSAGES. False, to all
+ * threads of a block, if the launch must end. A copy of `own` in shared memory serves all threads,
+ * so that it takes no registers across function calls. */
+GPU_FUNCTION bool gpu_run_steps(struct gpu_run *own)
 {
     GPU_SHARED(gpu_steps, steps);
-    const struct tutti_kernel_program *program =
-        (const struct tutti_kernel_program *)own->work->program;
+    GPU_SHARED(gpu_program_room, room);
+    const struct tutti_kernel_program *program;
     const struct gpu_run *run = &steps.run;
     uint32_t copy;
 
-    gpu_barrier(); /* no thread uses `steps` for the previous program any more */
+    gpu_barrier(); /* no thread uses `steps` and `room` for the previous program any more */
     if (gpu_thread() == 0)
         steps.run = *own;
+    program = gpu_fetch_program(own, &room);
     gpu_barrier();
 
     if (gpu_program_is_wrong(run, program)) {
@@ -237,7 +264,7 @@ GPU_FUNCTION bool gpu_run_program(const struct gpu_run *own)
     copy = gpu_block() / program->ncolumns;
     if (copy < program->ncopies && copy < program->npieces) {
         if (gpu_thread() == 0)
-            gpu_open_program(run, &steps);
+            gpu_open_program(run, &steps, program);
         gpu_barrier();
         gpu_open_lanes(run, &steps);
         for (uint64_t piece = copy; piece < program->npieces; piece += program->ncopies)
@@ -247,20 +274,9 @@ GPU_FUNCTION bool gpu_run_program(const struct gpu_run *own)
     }
     if (!program->waits_for_all)
         return true;
-    return !gpu_barrier_or(!gpu_hear(run, 0, run->nranks, gpu_thread(), gpu_threads()));
-}
-
-/* All threads of all blocks: runs the current work, of kind STEPS or MESSAGES. False, to all
- * threads of a block, if the launch must end. */
-GPU_INLINE bool gpu_run_steps(struct gpu_run *run)
-{
-    const struct tutti_kernel_program *program =
-        (const struct tutti_kernel_program *)run->work->program;
-
-    if (!gpu_run_program(run))
+    if (gpu_barrier_or(!gpu_hear(run, 0, run->nranks, gpu_thread(), gpu_threads())))
         return false;
-    if (program->waits_for_all)
-        run->heard = run->epoch;
+    own->heard = own->epoch;
     return true;
 }
 

@@ -227,8 +227,14 @@ struct tutti_kernel_work {
     uint64_t signature[2], chain, number; /* of the call, as in a greeting */
     const void *scalar_address; /* of one element, read when the kernel runs; NULL: use `scalar` */
     uint64_t scalar;    /* an element in the first bytes */
-    const void *program; /* STEPS and MESSAGES: struct tutti_kernel_program in device memory */
-    uint8_t *scratch;    /* STEPS and MESSAGES: block_bytes of device memory for each block */
+    /* STEPS and MESSAGES: */
+    const void *program;    /* struct tutti_kernel_program, which the device can read */
+    uint64_t program_bytes; /* a multiple of 8 */
+    /* If the program is in host memory: device memory for a copy of it for each block, at a distance
+     * of TUTTI_KERNEL_COPY_BYTES(program_bytes). NULL: the program is in device memory, or it is so
+     * short that blocks copy it into shared memory. */
+    uint8_t *copies;
+    uint8_t *scratch;       /* block_bytes of device memory for each block */
     /* COPIES only: */
     uint32_t meeting;    /* index of this meeting among those of the call */
     uint32_t npieces;    /* between any two ranks; 0: the number follows from the pair's counts */

@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The least size of a slab, and the alignment of what is taken from slabs. The slabs that a rank has
- * from the beginning are larger if ranks are on several hosts, because the programs of v-forms are
- * in slabs, too. There are two then, of which one becomes free while the other is filled. */
-enum { SLAB_BYTES = 64 << 10, SLAB_OF_HOSTS_BYTES = 512 << 10, ALIGNMENT = 64 };
+/* The least size of a slab, and the alignment of what is taken from slabs. A rank has two slabs from
+ * the beginning, of which one becomes free while the other is filled. A launch takes about 1 KiB.
+ * The two slabs are larger if ranks are on several hosts, because the programs of v-forms are in
+ * slabs, too. */
+enum { SLAB_BYTES = 128 << 10, SLAB_OF_HOSTS_BYTES = 512 << 10, ALIGNMENT = 64 };
 
 struct tutti_cuda_slab {
     struct tutti_cuda_slab *next;
@@ -61,14 +62,13 @@ static int create(struct tutti_cuda_gpu *gpu, size_t size_bytes, bool is_capture
 
 int tutti_cuda_slabs_reserve(struct tutti_cuda_gpu *gpu)
 {
+    size_t size_bytes = gpu->spans_hosts ? SLAB_OF_HOSTS_BYTES : SLAB_BYTES;
     struct tutti_cuda_slab *slab;
 
     if (gpu->slabs != NULL)
         return TUTTI_OK;
-    if (!gpu->spans_hosts)
-        return create(gpu, SLAB_BYTES, false, &slab);
-    TUTTI_TRY(create(gpu, SLAB_OF_HOSTS_BYTES, false, &slab));
-    return create(gpu, SLAB_OF_HOSTS_BYTES, false, &slab);
+    TUTTI_TRY(create(gpu, size_bytes, false, &slab));
+    return create(gpu, size_bytes, false, &slab);
 }
 
 /* Returns true if no launch reads the slab. The launch that is being prepared may need several

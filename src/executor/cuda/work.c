@@ -117,6 +117,23 @@ static void copy_header(const struct tutti_header *header, struct tutti_kernel_w
     work->number = header->sequence;
 }
 
+/* Gives the work its program, with the device memory that it takes. */
+static int set_program(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_stored *stored,
+                       struct tutti_kernel_work *work)
+{
+    size_t copies_bytes = stored->is_on_host
+                              ? tutti_cuda_program_copies_bytes(&gpu->grid, stored->image_bytes)
+                              : 0;
+
+    work->program = stored->image;
+    work->program_bytes = stored->image_bytes;
+    TUTTI_TRY(tutti_cuda_scratch_take(gpu, copies_bytes + stored->scratch_bytes, &work->scratch));
+    work->copies = copies_bytes > 0 ? work->scratch : NULL;
+    if (copies_bytes > 0)
+        work->scratch += copies_bytes;
+    return TUTTI_OK;
+}
+
 int tutti_cuda_work_fill(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_item *item,
                          bool is_captured, struct tutti_kernel_work *ret_work)
 {
@@ -137,10 +154,8 @@ int tutti_cuda_work_fill(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_ite
     };
 
     tutti_assert((item->protocol == TUTTI_PROTOCOL_STEPS) == (item->program.image != NULL));
-    if (item->program.image != NULL) {
-        work.program = item->program.image;
-        TUTTI_TRY(tutti_cuda_scratch_take(gpu, item->program.scratch_bytes, &work.scratch));
-    }
+    if (item->program.image != NULL)
+        TUTTI_TRY(set_program(gpu, &item->program, &work));
     memcpy(&work.scalar, call->scalar, sizeof work.scalar);
     tutti_call_buffer_bytes(call, gpu->args.nranks, gpu->args.rank, &input_bytes, &output_bytes);
     tutti_cuda_locate(gpu, call->input, input_bytes, &work.input_map, &work.input_offset);
@@ -173,16 +188,18 @@ static int encode(struct tutti_cuda_gpu *gpu, const struct tutti_cuda_message *m
                   size_t count, bool is_captured, struct tutti_kernel_work *work)
 {
     struct tutti_cuda_program_image image;
-    const void *program;
+    struct tutti_cuda_stored stored;
     int rc;
 
     TUTTI_TRY(tutti_cuda_messages_encode(messages, count, gpu->args.rank, &gpu->grid, &image));
-    rc = tutti_cuda_store_for_launch(gpu, image.bytes, image.size_bytes, is_captured, &program);
+    stored = (struct tutti_cuda_stored){.image_bytes = image.size_bytes,
+                                        .scratch_bytes = image.scratch_bytes, .is_on_host = true};
+    rc = tutti_cuda_store_for_launch(gpu, image.bytes, image.size_bytes, is_captured,
+                                     &stored.image);
     if (rc == TUTTI_OK) {
-        *work = (struct tutti_kernel_work){.kind = TUTTI_KERNEL_WORK_MESSAGES,
-                                           .program = program};
+        *work = (struct tutti_kernel_work){.kind = TUTTI_KERNEL_WORK_MESSAGES};
         copy_header(&messages[0].header, work);
-        rc = tutti_cuda_scratch_take(gpu, image.scratch_bytes, &work->scratch);
+        rc = set_program(gpu, &stored, work);
     }
     tutti_cuda_program_image_fini(&image);
     return rc;

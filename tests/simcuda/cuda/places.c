@@ -31,7 +31,7 @@ static const struct {
     {"tutti_kernel_test_lines", 35, 0},
     {"tutti_kernel_work_small", 128, 0},
     {"tutti_kernel_work_direct", 128, 4176},
-    {"tutti_kernel_group", 128, 17832},
+    {"tutti_kernel_group", 128, 22128},
     {"tutti_kernel_meeting", 52, 0},
     {"try_sum", PLAIN_REGISTERS, 8192},
 };
