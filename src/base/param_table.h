@@ -70,9 +70,10 @@ TUTTI_PARAM_TEXT(MACHINE, "TUTTI_MACHINE", "",
     "file, or a description such as `level top overhead 5us bandwidth 50GB/s`. Default: coarse "
     "assumptions. See [tuning](tuning.md).")
 TUTTI_PARAM_TEXT(TOPO_FILE, "TUTTI_TOPO_FILE", "",
-    "The devices of this host and their links, in place of those that are detected, for ranks on "
-    "GPUs: a file or line that `tutti-topo --from` reads, such as NCCL's topology XML. See [the "
-    "machine as a graph](topology.md).")
+    "The devices of this host and their links, in place of those that are detected: a file or line "
+    "that `tutti-topo --from` reads, such as NCCL's topology XML. Ranks on CPUs take their cells "
+    "from it, where it tells sockets, NUMA nodes and caches of their CPUs. See [the machine as a "
+    "graph](topology.md).")
 TUTTI_PARAM_TEXT(CUDA_LIBRARY, "TUTTI_CUDA_LIBRARY", "",
     "The CUDA driver. Default: `libcuda.so.1`.")
 TUTTI_PARAM_TEXT(CUDA_KERNELS, "TUTTI_CUDA_KERNELS", "",
@@ -113,10 +114,10 @@ TUTTI_PARAM_CHOICE(SPREAD, "TUTTI_SPREAD", "on", "off|on",
     "its thread to one with fewer. The set of cores that it may run on does not change.")
 TUTTI_PARAM_TEXT(CELLS, "TUTTI_CELLS", "auto",
     "The cells of a host: ranks that share a socket, a NUMA node or a last-level cache, for "
-    "algorithms that send little between these. `auto`: from the CPUs that each rank may run on; "
-    "if a rank may run on CPUs of several cells, the host has no cells. `off`: no cells. Numbers "
-    "such as `0,0,1,1`: the cells of ranks 0, 1, and so on, repeated for further ranks; one number "
-    "is the cell of this process.")
+    "algorithms that send little between these. `auto`: from the CPUs that each rank may run on, by "
+    "the kernel or by TUTTI_TOPO_FILE; if a rank may run on CPUs of several cells, the host has no "
+    "cells. `off`: no cells. Numbers such as `0,0,1,1`: the cells of ranks 0, 1, and so on, "
+    "repeated for further ranks; one number is the cell of this process.")
 TUTTI_PARAM_TEXT(STREAM_CPUS, "TUTTI_STREAM_CPUS", "",
     "CPUs that the threads of host streams run on, such as `0-3,8`; they may differ from those "
     "that the process was bound to. If the program does not compute on them, communication takes "

@@ -140,13 +140,29 @@ static const struct {
 
 enum { PHASES = sizeof phases / sizeof *phases };
 
+/* Reads the user's description of the host, which may tell more than the kernel does. */
+static int load_home(const struct tutti_comm *comm, struct tutti_home *home)
+{
+    const char *file = tutti_param_text(TUTTI_PARAM_TOPO_FILE);
+    char why[TUTTI_MESSAGE_BYTES / 2];
+
+    if (file[0] == '\0' || tutti_home_load(file, home) == TUTTI_OK)
+        return TUTTI_OK;
+    snprintf(why, sizeof why, "%s", tutti_message_last());
+    return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_TOPO_FILE on rank %d: %s; unset it, or give a file "
+                      "that describes this host", comm->rank, why);
+}
+
 /* Finds the cells of its host in which this rank runs. They become part of the rank's record. */
 static int find_home(const struct tutti_comm *comm, int32_t ret_cells[TUTTI_CELL_LEVELS])
 {
+    const char *cells = tutti_param_text(TUTTI_PARAM_CELLS);
     struct tutti_home home;
 
     _Static_assert(TUTTI_CELL_LEVELS == 3, "package, memory, cache");
-    TUTTI_TRY(tutti_home_read(tutti_param_text(TUTTI_PARAM_CELLS), (uint32_t)comm->rank, &home));
+    TUTTI_TRY(tutti_home_read(cells, (uint32_t)comm->rank, &home));
+    if (strcmp(cells, "auto") == 0)
+        TUTTI_TRY(load_home(comm, &home));
     ret_cells[0] = home.package;
     ret_cells[1] = home.memory;
     ret_cells[2] = home.cache;

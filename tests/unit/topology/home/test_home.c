@@ -4,6 +4,7 @@
 #include "topology/home/home.h"
 
 #include "base/result.h"
+#include "topology/formats/load.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -228,6 +229,70 @@ static void a_user_may_say_it(void **state)
     assert_memory_equal(&home, &found, sizeof home);
 }
 
+/* The home of CPUs `first` to `last` by a description, if the kernel says 70, 71 and 72. */
+static struct tutti_home described(const char *what, int first, int last)
+{
+    struct tutti_home home = {.package = 70, .memory = 71, .cache = 72};
+    struct tutti_inventory *host;
+    cpu_set_t cpus;
+
+    CPU_ZERO(&cpus);
+    for (int cpu = first; cpu <= last; cpu++)
+        CPU_SET(cpu, &cpus);
+    if (tutti_formats_load(what, &host) != TUTTI_OK)
+        fail_msg("%s", tutti_message_last());
+    tutti_home_describe(host, &cpus, &home);
+    tutti_inventory_destroy(host);
+    return home;
+}
+
+static void a_description_knows_more_than_the_kernel(void **state)
+{
+    static const char sockets[] = "2 cpus cores 8 caches 2";
+    static const char memories[] = "<system version=\"1\">"
+        "<cpu numaid=\"0\" affinity=\"0000000f\" arch=\"x86_64\"/>"
+        "<cpu numaid=\"1\" affinity=\"000000f0\" arch=\"x86_64\"/></system>";
+    static const char blind[] = "<system version=\"1\"><cpu numaid=\"0\" arch=\"x86_64\"/></system>";
+    static const struct {
+        const char *what;
+        bool is_text;
+        int first, last;
+        struct tutti_home home;
+    } cases[] = {
+        {sockets, false, 0, 0, {0, 0, 0}},
+        {sockets, false, 5, 6, {0, 0, 4}},
+        {sockets, false, 3, 4, {0, 0, -1}},
+        {sockets, false, 8, 11, {1, 1, 8}},
+        {sockets, false, 7, 8, {-1, -1, -1}},
+        {sockets, false, 16, 17, {70, 71, 72}}, /* not described */
+        {"2 hosts: 2 cpus cores 8 caches 2", false, 8, 8, {70, 71, 72}},
+        {memories, true, 4, 5, {70, 1, 72}},
+        {memories, true, 3, 4, {70, -1, 72}},
+        {blind, true, 0, 0, {70, 71, 72}},
+    };
+    char path[80];
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/topo.xml", root);
+    mkdir(root, 0700);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct tutti_home home;
+
+        if (cases[i].is_text) {
+            FILE *file = fopen(path, "w");
+
+            assert_non_null(file);
+            fputs(cases[i].what, file);
+            fclose(file);
+        }
+        home = described(cases[i].is_text ? path : cases[i].what, cases[i].first, cases[i].last);
+        if (memcmp(&home, &cases[i].home, sizeof home) != 0)
+            fail_msg("row %zu: %d %d %d", i, home.package, home.memory, home.cache);
+    }
+    unlink(path);
+    rmdir(root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +301,7 @@ int main(void)
         cmocka_unit_test(files_of_nonsense_are_as_good_as_none),
         cmocka_unit_test(this_thread_lives_somewhere_or_nowhere),
         cmocka_unit_test(a_user_may_say_it),
+        cmocka_unit_test(a_description_knows_more_than_the_kernel),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
