@@ -28,9 +28,9 @@
  * then waits this long for further processes that claim the same ranks. The root fails if rank 0 of
  * another job has come to its place by then (tutti_claim_has_rival). */
 #define TUTTI_EXCHANGE_DOUBT_NS (UINT64_C(1000) * 1000 * 1000)
-#define TUTTI_EXCHANGE_RIVAL                                                                       \
-    "two jobs meet at %s, and their ranks cannot be told apart; give each job a place of its own, " \
-    "or, at a port, TUTTI_SECRET"
+#define TUTTI_EXCHANGE_RIVAL                                                                     \
+    "two jobs meet at %s, and their ranks cannot be told apart; give each job a place of its own" \
+    ", or, at a port, TUTTI_SECRET"
 
 /* ---- frames --------------------------------------------------------------------- */
 

@@ -83,6 +83,8 @@ int tutti_gpu_watch(struct tutti_comm *comm)
     if (!gpu_comm->has_watcher) {
         error = pthread_create(&gpu_comm->watcher, NULL, watch, comm);
         gpu_comm->has_watcher = error == 0;
+        if (error == 0)
+            pthread_setname_np(gpu_comm->watcher, "tutti-watch");
     }
     if (!gpu_comm->is_busy) {
         gpu_comm->is_busy = true;

@@ -111,7 +111,8 @@ bool tutti_cuda_copy_serves(const struct tutti_cuda_gpu *gpu, const struct tutti
 {
     uint64_t bytes;
 
-    if (gpu->copy_bytes == 0 || tutti_collective_work(call->collective) != TUTTI_COPIES || piece_bytes(gpu, call) == 0)
+    if (gpu->copy_bytes == 0 || tutti_collective_work(call->collective) != TUTTI_COPIES ||
+        piece_bytes(gpu, call) == 0)
         return false;
     if (tutti_call_has_pairs(call))
         return gpu->is_all_apart;

@@ -67,10 +67,9 @@ bool tutti_cuda_writer_end(struct tutti_cuda_writer *writer, const struct tutti_
     head->block_bytes = tutti_round_up(staged + head->staged_output_bytes + head->scratch_bytes +
                                            grid->layout.flagged_bytes / 2,
                                        TUTTI_KERNEL_LINE);
-    *ret_image =
-        (struct tutti_cuda_program_image){.bytes = writer->bytes,
-                                          .size_bytes = writer->size_bytes,
-                                          .scratch_bytes = head->block_bytes * nused_copies * head->ncolumns};
+    *ret_image = (struct tutti_cuda_program_image){
+        .bytes = writer->bytes, .size_bytes = writer->size_bytes,
+        .scratch_bytes = head->block_bytes * nused_copies * head->ncolumns};
     return true;
 }
 

@@ -38,8 +38,8 @@ struct tutti_cuda_program_image {
     size_t size_bytes;
     size_t scratch_bytes; /* scratch memory that a run takes, a multiple of TUTTI_KERNEL_LINE */
 };
-/* Returns the device memory that the copies of a program take if the program is in host memory: 0 if
- * blocks copy it into shared memory. */
+/* Returns the device memory that the copies of a program take if the program is in host memory: 0
+ * if blocks copy it into shared memory. */
 static inline size_t tutti_cuda_program_copies_bytes(const struct tutti_cuda_grid *grid,
                                                      size_t program_bytes)
 {

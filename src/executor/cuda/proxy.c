@@ -227,6 +227,8 @@ int tutti_cuda_proxy_begin(const struct tutti_cuda_proxy_args *args,
         if (error != 0)
             rc = tutti_fail(TUTTI_ERR_SYSTEM, "rank %d: no thread for the proxy of its GPU: error "
                             "%d", args->rank, error);
+        else
+            pthread_setname_np(proxy->thread, "tutti-proxy");
     }
     if (rc != TUTTI_OK) {
         destroy(proxy);

@@ -252,7 +252,8 @@ static void a_description_knows_more_than_the_kernel(void **state)
     static const char memories[] = "<system version=\"1\">"
         "<cpu numaid=\"0\" affinity=\"0000000f\" arch=\"x86_64\"/>"
         "<cpu numaid=\"1\" affinity=\"000000f0\" arch=\"x86_64\"/></system>";
-    static const char blind[] = "<system version=\"1\"><cpu numaid=\"0\" arch=\"x86_64\"/></system>";
+    static const char blind[] = "<system version=\"1\">"
+        "<cpu numaid=\"0\" arch=\"x86_64\"/></system>";
     static const struct {
         const char *what;
         bool is_text;
