@@ -247,6 +247,22 @@ uint64_t tutti_gpu_plan_nvlinked(const struct tutti_comm *comm)
     return nvlinked;
 }
 
+/* The order of the hosts does not matter. */
+void tutti_gpu_plan_name(const struct tutti_gpu_plan *plan,
+                         char ret_name[TUTTI_GPU_PLAN_NAME_BYTES])
+{
+    uint8_t sum[4] = {0};
+
+    snprintf(ret_name, TUTTI_GPU_PLAN_NAME_BYTES, "gpu");
+    if (plan->cluster == NULL)
+        return;
+    for (uint32_t i = 0; i < plan->cluster->ntexts; i++)
+        for (size_t k = 0; k < sizeof sum; k++)
+            sum[k] ^= plan->cluster->text[i].digest[k];
+    snprintf(ret_name, TUTTI_GPU_PLAN_NAME_BYTES, "gpu-%02x%02x%02x%02x", sum[0], sum[1], sum[2],
+             sum[3]);
+}
+
 void tutti_gpu_plan_fini(struct tutti_gpu_plan *plan)
 {
     tutti_batch_release(plan->batch);
@@ -305,6 +321,7 @@ int tutti_gpu_plan_fill_view(struct tutti_comm *comm)
     struct tutti_gpu_comm *gpu_comm = comm->gpu;
     const char *name = comm->policy ? comm->policy->text[TUTTI_POLICY_HOST] : "";
     const struct tutti_cuda_grid *grid;
+    char gpus[TUTTI_GPU_PLAN_NAME_BYTES];
     bool reaches_all;
 
     if (!gpu_comm->has_domain)
@@ -326,7 +343,8 @@ int tutti_gpu_plan_fill_view(struct tutti_comm *comm)
     };
     set_machine(comm, &gpu_comm->view);
     /* Tables that were measured on CPUs have other names. */
-    tutti_fingerprint(name, &gpu_comm->view, "gpu", gpu_comm->fingerprint);
+    tutti_gpu_plan_name(&gpu_comm->plan, gpus);
+    tutti_fingerprint(name, &gpu_comm->view, gpus, gpu_comm->fingerprint);
     /* Calls may need programs. To allocate their memory now waits for no kernel. */
     if (gpu_comm->view.is_even && comm->policy == NULL && comm->schedules == NULL)
         return TUTTI_OK;

@@ -35,6 +35,11 @@ int tutti_gpu_plan_form(struct tutti_comm *comm);
 /* Returns the ranks below 64 between whose GPUs and that of this rank there are only NVLinks: bit r
  * for rank r. 0 without a plan. */
 uint64_t tutti_gpu_plan_nvlinked(const struct tutti_comm *comm);
+enum { TUTTI_GPU_PLAN_NAME_BYTES = 24 };
+/* Writes the name of the kinds of hosts that the ranks are on, for tuning tables: "gpu-1f2e3d4c", or
+ * "gpu" without a plan. It is the same on all ranks, and for hosts with the same devices. */
+void tutti_gpu_plan_name(const struct tutti_gpu_plan *plan,
+                         char ret_name[TUTTI_GPU_PLAN_NAME_BYTES]);
 /* Frees what the plan holds. */
 void tutti_gpu_plan_fini(struct tutti_gpu_plan *plan);
 /* Returns the bytes of heap memory that the plan holds, for the memory report. */

@@ -330,6 +330,7 @@ static int conclude(struct tutti_comm *comm, const struct order *order, struct r
 {
     const char *text[TUTTI_POLICY_TEXTS] = {NULL};
     char host[TUTTI_HOST_BYTES], fingerprint[TUTTI_FINGERPRINT_BYTES];
+    char gpus[TUTTI_GPU_PLAN_NAME_BYTES];
     char *table = NULL, *file = NULL;
     int rc;
 
@@ -340,10 +341,9 @@ static int conclude(struct tutti_comm *comm, const struct order *order, struct r
         text[TUTTI_POLICY_HOST] = host;
     }
     if (order->is_on_gpu)
-        tutti_fingerprint(text[TUTTI_POLICY_HOST], &comm->gpu->view, "gpu", fingerprint);
-    else
-        tutti_fingerprint(text[TUTTI_POLICY_HOST], &comm->view, tutti_choices_transports(comm),
-                          fingerprint);
+        tutti_gpu_plan_name(&comm->gpu->plan, gpus);
+    tutti_fingerprint(text[TUTTI_POLICY_HOST], order->is_on_gpu ? &comm->gpu->view : &comm->view,
+                      order->is_on_gpu ? gpus : tutti_choices_transports(comm), fingerprint);
     if (fflush(results->lines) != 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for a tuning table");
     TUTTI_TRY(tutti_table_replace(text[TUTTI_POLICY_TABLE] ? text[TUTTI_POLICY_TABLE] : "",

@@ -82,6 +82,57 @@ static void calls_use_what_was_measured(void **state)
     }
 }
 
+/* ---- tables in files ------------------------------------------------------------------------- */
+
+static char table_path[] = "/tmp/tutti-table-XXXXXX";
+
+static tuttiResult_t tune_into_file(struct rank *rank)
+{
+    const tuttiTuneConfig_t config = small_order();
+
+    return tuttiCommTune(rank->seat->comm, table_path, &config);
+}
+
+static tuttiResult_t expect_table(struct rank *rank)
+{
+    return is_by_table(rank, "allreduce", rank->numbers) ? sum(rank) : tuttiInternalError;
+}
+
+static tuttiResult_t expect_no_table(struct rank *rank)
+{
+    return is_by_table(rank, "allreduce", rank->numbers) ? tuttiInternalError : sum(rank);
+}
+
+/* Runs on a simulated machine. */
+static void run(tuttiResult_t (*function)(struct rank *rank), const char *machine,
+                const char *table)
+{
+    const struct script script = {function, 0, COUNT, NULL};
+    struct crew_board *board = play(
+        &script, 0, LONG_MS,
+        (const char *const[]){"TUTTI_SIM_TOPOLOGY", machine, "TUTTI_TOPO_FILE", machine,
+                              table != NULL ? "TUTTI_TUNE_TABLE" : NULL, table, NULL});
+
+    for (int rank = 0; rank < NRANKS; rank++)
+        expect_report(board, rank, tuttiSuccess, "");
+    crew_clear(board);
+}
+
+static void a_table_is_of_one_kind_of_hosts(void **state)
+{
+    static const char mesh[] = SIM_TOPOLOGIES "/mesh-4.xml";
+    static const char cliques[] = SIM_TOPOLOGIES "/cliques-4.xml";
+    int fd = mkstemp(table_path);
+
+    (void)state;
+    assert_true(fd >= 0);
+    close(fd);
+    run(tune_into_file, mesh, NULL);
+    run(expect_table, mesh, table_path);
+    run(expect_no_table, cliques, table_path);
+    unlink(table_path);
+}
+
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 static tuttiResult_t try_to_tune(struct rank *rank)
@@ -126,6 +177,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_use_what_was_measured),
+        cmocka_unit_test(a_table_is_of_one_kind_of_hosts),
         cmocka_unit_test(ranks_that_cannot_tune_on_gpus_stay_usable),
     };
 
