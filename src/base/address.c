@@ -266,30 +266,40 @@ static int fail_none_left(const char *filter)
                       filter, families[tutti_param_int(TUTTI_PARAM_SOCKET_FAMILY)], names);
 }
 
-/* Insert an address by descending rate into those from index `first` on, after equal rates. */
-static void insert(struct tutti_address *addresses, uint32_t *mbits, size_t first, size_t count,
+/* The addresses that are listed so far. */
+struct listing {
+    const char *nearest; /* the interface whose addresses come first */
+    bool by_rate;        /* the others are sorted by rate */
+    struct tutti_address *addresses; /* [capacity] */
+    uint32_t *mbits;                 /* [capacity] */
+    size_t capacity, count;
+};
+
+/* Insert an address behind those before index `first` and behind those that are as fast. */
+static void insert(struct listing *listing, size_t first, bool is_first,
                    const struct tutti_address *address, uint32_t rate)
 {
-    size_t at = count;
+    size_t at = listing->count++;
 
-    for (; at > first && mbits[at - 1] < rate; at--) {
-        addresses[at] = addresses[at - 1];
-        mbits[at] = mbits[at - 1];
+    for (; at > first && (is_first || (listing->by_rate && listing->mbits[at - 1] < rate)); at--) {
+        listing->addresses[at] = listing->addresses[at - 1];
+        listing->mbits[at] = listing->mbits[at - 1];
     }
-    addresses[at] = *address;
-    mbits[at] = rate;
+    listing->addresses[at] = *address;
+    listing->mbits[at] = rate;
 }
 
-/* Append this host's addresses of one class. If there are too many and `by_rate` is set, those of
- * the slowest interfaces are dropped. Returns how many addresses of this class there are. */
-static size_t list_class(const struct ifaddrs *interfaces, enum class class, bool by_rate,
-                         struct tutti_address *addresses, uint32_t *mbits, size_t capacity,
-                         size_t *count)
+/* Append this host's addresses of one class. If there are too many, those of the nearest interface
+ * take the place of others, and so do faster ones with by_rate. Returns how many addresses of this
+ * class there are. */
+static size_t list_class(const struct ifaddrs *interfaces, enum class class,
+                         struct listing *listing)
 {
     const char *filter = tutti_param_text(TUTTI_PARAM_SOCKET_IFNAME);
-    size_t first = *count, passed = 0;
+    size_t first = listing->count, passed = 0; /* `first`: behind those of the nearest */
 
     for (const struct ifaddrs *at = interfaces; at != NULL; at = at->ifa_next) {
+        bool is_nearest = strcmp(at->ifa_name, listing->nearest) == 0;
         struct tutti_address address;
         enum class of;
         uint32_t rate;
@@ -298,24 +308,27 @@ static size_t list_class(const struct ifaddrs *interfaces, enum class class, boo
             continue;
         passed++;
         rate = tutti_interface_mbits("", at->ifa_name);
-        if (*count == capacity && *count > first && by_rate && mbits[*count - 1] < rate)
-            --*count;
-        if (*count < capacity) {
-            insert(addresses, mbits, by_rate ? first : *count, *count, &address, rate);
-            ++*count;
-        }
+        if (listing->count == listing->capacity && listing->count > first &&
+            (is_nearest || (listing->by_rate && listing->mbits[listing->count - 1] < rate)))
+            listing->count--;
+        if (listing->count == listing->capacity)
+            continue;
+        insert(listing, first, is_nearest, &address, rate);
+        first += is_nearest;
     }
     return passed;
 }
 
-int tutti_address_list_rated(struct tutti_address *addresses, uint32_t *mbits, size_t capacity,
-                             size_t *ret_count)
+int tutti_address_list_rated(const char *nearest, struct tutti_address *addresses, uint32_t *mbits,
+                             size_t capacity, size_t *ret_count)
 {
     const char *filter = tutti_param_text(TUTTI_PARAM_SOCKET_IFNAME);
     bool names_wanted = *filter != '\0' && *filter != '^';
+    struct listing listing = {.nearest = nearest, .by_rate = !names_wanted,
+                              .addresses = addresses, .mbits = mbits, .capacity = capacity};
     char text[TUTTI_LIMITS_TEXT_BYTES];
     struct ifaddrs *interfaces;
-    size_t count = 0, passed = 0;
+    size_t passed = 0;
 
     if (getifaddrs(&interfaces) != 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "list network interfaces: %s",
@@ -327,12 +340,12 @@ int tutti_address_list_rated(struct tutti_address *addresses, uint32_t *mbits, s
          * addresses are listed only if there is no other address. */
         if (turn == LOOPBACK_FILTERED && (names_wanted ? passed == 0 : passed > 0))
             break;
-        passed += list_class(interfaces, turn, !names_wanted, addresses, mbits, capacity, &count);
+        passed += list_class(interfaces, turn, &listing);
     }
     freeifaddrs(interfaces);
-    if (count == 0)
+    if (listing.count == 0)
         return fail_none_left(filter);
-    *ret_count = count;
+    *ret_count = listing.count;
     return TUTTI_OK;
 }
 
@@ -343,7 +356,7 @@ int tutti_address_list(struct tutti_address *addresses, size_t capacity, size_t 
 
     if (mbits == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for %zu addresses", capacity);
-    rc = tutti_address_list_rated(addresses, mbits, capacity, ret_count);
+    rc = tutti_address_list_rated("", addresses, mbits, capacity, ret_count);
     free(mbits);
     return rc;
 }

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/result.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <limits.h>
@@ -40,6 +41,33 @@ uint32_t tutti_interface_mbits(const char *root, const char *name)
     tutti_file_line(path, text, sizeof text); /* "" if the link is down */
     mbits = strtol(text, NULL, 10);
     return mbits > 0 && mbits <= MOST_MBITS ? (uint32_t)mbits : 0;
+}
+
+bool tutti_interface_of_port(const char *root, const char *port,
+                             char ret_name[TUTTI_INTERFACE_NAME_BYTES])
+{
+    char path[PATH_MAX], found[TUTTI_INTERFACE_NAME_BYTES] = "";
+    const struct dirent *entry;
+    DIR *folder;
+
+    if (*port == '\0' || strchr(port, '/') != NULL)
+        return false;
+    if (strlen(port) < sizeof found && has(root, port, "address")) {
+        snprintf(ret_name, TUTTI_INTERFACE_NAME_BYTES, "%s", port);
+        return true;
+    }
+    snprintf(path, sizeof path, "%s/sys/class/infiniband/%s/device/net", root, port);
+    folder = opendir(path);
+    while (folder != NULL && (entry = readdir(folder)) != NULL)
+        if (entry->d_name[0] != '.' && strlen(entry->d_name) < sizeof found &&
+            (found[0] == '\0' || strcmp(entry->d_name, found) < 0))
+            snprintf(found, sizeof found, "%.15s", entry->d_name);
+    if (folder != NULL)
+        closedir(folder);
+    if (found[0] == '\0')
+        return false;
+    memcpy(ret_name, found, sizeof found);
+    return true;
 }
 
 int tutti_interface_list(struct tutti_interface *interfaces, size_t capacity, size_t *ret_count)

@@ -51,9 +51,10 @@ int tutti_address_resolve(const char *text, struct tutti_address *addresses, siz
  * TUTTI_ERR_SYSTEM: the kernel cannot list the interfaces, or no memory. */
 int tutti_address_list(struct tutti_address *addresses, size_t capacity, size_t *ret_count);
 /* Does the same as tutti_address_list, and sets mbits[i] to the rate of the interface of
- * addresses[i] in Mbit/s; 0: not known. */
-int tutti_address_list_rated(struct tutti_address *addresses, uint32_t *mbits, size_t capacity,
-                             size_t *ret_count);
+ * addresses[i] in Mbit/s; 0: not known. Of each kind the addresses of the interface `nearest` come
+ * first; "": none. */
+int tutti_address_list_rated(const char *nearest, struct tutti_address *addresses, uint32_t *mbits,
+                             size_t capacity, size_t *ret_count);
 
 /* Make a socket of this family and type (AF_INET, SOCK_STREAM, ...). Returns -1 with the reason in
  * errno on failure. */

@@ -2,6 +2,7 @@
  * Forms the network between the GPUs of several hosts, in phases as a communicator forms. */
 #include "gpu/comm_gpu.h"
 
+#include "base/interface.h"
 #include "base/log.h"
 
 #include <stdlib.h>
@@ -53,12 +54,27 @@ static void set_fabric(struct tutti_gpu_comm *gpu_comm, struct tutti_fabric *fab
     tutti_fabric_destroy(old);
 }
 
+/* Finds the network interface next to the GPU of this rank. Other ranks should call it there, so
+ * that the data of each GPU takes a port of its own. */
+static void find_nearest(const struct tutti_comm *comm, char ret_name[TUTTI_INTERFACE_NAME_BYTES])
+{
+    const char *port = tutti_gpu_plan_port(comm);
+
+    ret_name[0] = '\0';
+    if (port == NULL || !tutti_interface_of_port("", port, ret_name))
+        return;
+    tutti_log(comm->rank == 0 ? TUTTI_LOG_INFO : TUTTI_LOG_TRACE,
+              "data from other hosts to this rank's GPU arrive at interface %s if they reach it: "
+              "the port next to the GPU", ret_name);
+}
+
 /* Opens the fabric. A rank that cannot tells the others why. */
 static int begin(struct tutti_comm *comm, struct tutti_gpu_network *network)
 {
     struct tutti_fabric_args args = {.nranks = comm->nranks, .rank = comm->rank,
                                      .deadline_ns = comm->deadline_ns, .cells = {-1, -1, -1},
                                      .is_between_hosts = true};
+    char nearest[TUTTI_INTERFACE_NAME_BYTES];
     struct tutti_fabric *fabric = NULL;
     int rc;
 
@@ -68,6 +84,8 @@ static int begin(struct tutti_comm *comm, struct tutti_gpu_network *network)
     network->gathered = malloc((size_t)comm->nranks * TUTTI_FABRIC_RECORD_BYTES);
     if (network->sent == NULL || network->gathered == NULL)
         return tutti_fail(TUTTI_ERR_SYSTEM, "no memory for the network of %d GPUs", comm->nranks);
+    find_nearest(comm, nearest);
+    args.nearest = nearest;
     rc = tutti_fabric_open(&args, &fabric);
     if (rc == TUTTI_OK && !tutti_fabric_reaches_hosts(fabric)) {
         rc = TUTTI_ERR_SYSTEM; /* the last message says why */

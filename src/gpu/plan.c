@@ -7,6 +7,7 @@
 #include "base/param.h"
 #include "executor/cuda/program.h"
 #include "topology/detect/detect.h"
+#include "topology/graph/ports.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -245,6 +246,26 @@ uint64_t tutti_gpu_plan_nvlinked(const struct tutti_comm *comm)
             nvlinked |= UINT64_C(1) << rank;
     }
     return nvlinked;
+}
+
+const char *tutti_gpu_plan_port(const struct tutti_comm *comm)
+{
+    const struct tutti_cluster *cluster = comm->gpu->plan.cluster;
+    const struct tutti_cluster_kind *kind;
+    struct tutti_ports *ports;
+    uint32_t port;
+
+    if (cluster == NULL || cluster->slot[comm->rank] == TUTTI_NO_NODE)
+        return NULL;
+    kind = &cluster->kind[cluster->domains[cluster->domain[cluster->host[comm->rank]]].kind];
+    if (tutti_ports_deal(kind->paths, &ports) != TUTTI_OK)
+        return NULL; /* without memory, the rank is called as if it had no port of its own */
+    port = ports->of_gpu[kind->gpu[cluster->slot[comm->rank]]];
+    tutti_ports_destroy(ports);
+    if (port == TUTTI_NO_NODE)
+        return NULL;
+    return tutti_device_text(kind->graph->inventory, kind->graph->nodes[port].device,
+                             TUTTI_PROPERTY_NET_NAME);
 }
 
 /* The order of the hosts does not matter. */

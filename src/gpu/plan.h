@@ -35,6 +35,9 @@ int tutti_gpu_plan_form(struct tutti_comm *comm);
 /* Returns the ranks below 64 between whose GPUs and that of this rank there are only NVLinks: bit r
  * for rank r. 0 without a plan. */
 uint64_t tutti_gpu_plan_nvlinked(const struct tutti_comm *comm);
+/* Returns the name of the network port that the plan deals out to the GPU of this rank: that of a
+ * network interface or of an RDMA device. NULL: there is none. It belongs to the plan. */
+const char *tutti_gpu_plan_port(const struct tutti_comm *comm);
 enum { TUTTI_GPU_PLAN_NAME_BYTES = 24 };
 /* Writes the name of the kinds of hosts that the ranks are on, for tuning tables: "gpu-1f2e3d4c", or
  * "gpu" without a plan. It is the same on all ranks, and for hosts with the same devices. */

@@ -6,6 +6,7 @@
 #include "base/round.h"
 #include "base/system.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,6 +96,8 @@ int tutti_fabric_open(const struct tutti_fabric_args *args, struct tutti_fabric 
                                     .is_between_hosts = args->is_between_hosts, .epoll_fd = -1,
                                     .event_fd = -1, .phase = TUTTI_FORM_OPEN};
     memcpy(fabric->secret, args->secret, sizeof fabric->secret);
+    snprintf(fabric->nearest, sizeof fabric->nearest, "%s",
+             args->nearest != NULL ? args->nearest : "");
     pthread_mutex_init(&fabric->lock, NULL);
     fabric->waiter = &fabric->local_waiter;
     tutti_wait_init(fabric);

@@ -40,6 +40,9 @@ struct tutti_fabric_args {
     /* True if the fabric connects ranks of different hosts only. Then it has only the transports
      * that do this. */
     bool is_between_hosts;
+    /* The network interface that is nearest to the rank's memory, at which others should call it
+     * first; NULL: not known. It is copied. */
+    const char *nearest;
 };
 
 /* Open the transports that this rank may use, and make its record. The caller destroys *ret_fabric.

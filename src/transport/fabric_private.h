@@ -16,6 +16,7 @@
 
 #include "base/atomic.h"
 #include "base/handshake.h"
+#include "base/interface.h"
 #include "base/result.h"
 #include "transport/fabric.h"
 #include "transport/identity.h"
@@ -107,7 +108,8 @@ struct tutti_fabric {
     int nranks, rank;
     uint8_t secret[TUTTI_SECRET_BYTES];
     uint64_t deadline_ns; /* for forming */
-    bool is_between_hosts; /* as in struct tutti_fabric_args */
+    bool is_between_hosts; /* as in struct tutti_fabric_args, as is `nearest`; "": not known */
+    char nearest[TUTTI_INTERFACE_NAME_BYTES];
 
     /* Forming. */
     enum tutti_form_phase phase;

@@ -70,7 +70,8 @@ static int listen_everywhere(struct tutti_fabric *fabric, struct tutti_tcp *tcp)
     size_t count;
     int rc;
 
-    TUTTI_TRY(tutti_address_list_rated(mine->candidates, mbits, TUTTI_MAX_CANDIDATES, &count));
+    TUTTI_TRY(tutti_address_list_rated(fabric->nearest, mine->candidates, mbits,
+                                       TUTTI_MAX_CANDIDATES, &count));
     /* Listen only at addresses that the others learn. */
     if (tutti_socket_listen_each(mine->candidates, count, tcp->listen_fds, &mine->port_be) == 0)
         return tutti_fail(TUTTI_ERR_SYSTEM, "%s", tutti_message_last());

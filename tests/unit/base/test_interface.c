@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -75,6 +76,40 @@ static void rates_are_what_devices_say(void **state)
     assert_int_equal(system(command), 0);
 }
 
+static void a_port_is_an_interface_or_has_one(void **state)
+{
+    static const struct {
+        const char *port, *interface;
+    } cases[] = {
+        {"eth0", "eth0"},      {"mlx5_0", "eth0"}, {"mlx5_1", "ib0"},      {"mlx5_2", NULL},
+        {"mlx5_3", NULL},      {"eth9", NULL},     {"", NULL},             {"../net/eth0", NULL},
+        {"an_interface_with_a_long_name", NULL},
+    };
+    char command[256], name[TUTTI_INTERFACE_NAME_BYTES];
+
+    (void)state;
+    snprintf(root, sizeof root, "/tmp/tutti-interface-XXXXXX");
+    assert_non_null(mkdtemp(root));
+    make("/sys");
+    make("/sys/class");
+    make("/sys/class/net");
+    make_interface("eth0", "address", NULL);
+    make("/sys/class/infiniband");
+    snprintf(command, sizeof command, "cd '%s/sys/class/infiniband' && mkdir -p "
+             "mlx5_0/device/net/eth0 mlx5_1/device/net/ib1 mlx5_1/device/net/ib0 "
+             "mlx5_2/device/net mlx5_3", root);
+    assert_int_equal(system(command), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bool is_found = tutti_interface_of_port(root, cases[i].port, name);
+
+        if (is_found != (cases[i].interface != NULL) ||
+            (is_found && strcmp(name, cases[i].interface) != 0))
+            fail_msg("\"%s\": %s", cases[i].port, is_found ? name : "none");
+    }
+    snprintf(command, sizeof command, "rm -r '%s'", root);
+    assert_int_equal(system(command), 0);
+}
+
 static void loopback_has_no_rate(void **state)
 {
     (void)state;
@@ -85,6 +120,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rates_are_what_devices_say),
+        cmocka_unit_test(a_port_is_an_interface_or_has_one),
         cmocka_unit_test(loopback_has_no_rate),
     };
 
