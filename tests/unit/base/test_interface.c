@@ -24,6 +24,15 @@ static void make(const char *path)
     assert_int_equal(mkdir(whole, 0700), 0);
 }
 
+static void make_root(void)
+{
+    snprintf(root, sizeof root, "/tmp/tutti-interface-XXXXXX");
+    assert_non_null(mkdtemp(root));
+    make("/sys");
+    make("/sys/class");
+    make("/sys/class/net");
+}
+
 static void make_interface(const char *name, const char *device, const char *speed)
 {
     char path[128], whole[256];
@@ -60,11 +69,7 @@ static void rates_are_what_devices_say(void **state)
     char command[128];
 
     (void)state;
-    snprintf(root, sizeof root, "/tmp/tutti-interface-XXXXXX");
-    assert_non_null(mkdtemp(root));
-    make("/sys");
-    make("/sys/class");
-    make("/sys/class/net");
+    make_root();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         make_interface(cases[i].name, cases[i].device, cases[i].speed);
         if (tutti_interface_mbits(root, cases[i].name) != cases[i].mbits)
@@ -88,11 +93,7 @@ static void a_port_is_an_interface_or_has_one(void **state)
     char command[256], name[TUTTI_INTERFACE_NAME_BYTES];
 
     (void)state;
-    snprintf(root, sizeof root, "/tmp/tutti-interface-XXXXXX");
-    assert_non_null(mkdtemp(root));
-    make("/sys");
-    make("/sys/class");
-    make("/sys/class/net");
+    make_root();
     make_interface("eth0", "address", NULL);
     make("/sys/class/infiniband");
     snprintf(command, sizeof command, "cd '%s/sys/class/infiniband' && mkdir -p "
