@@ -72,8 +72,8 @@ TUTTI_PARAM_TEXT(MACHINE, "TUTTI_MACHINE", "",
 TUTTI_PARAM_TEXT(TOPO_FILE, "TUTTI_TOPO_FILE", "",
     "The devices of this host and their links, in place of those that are detected: a file or line "
     "that `tutti-topo --from` reads, such as NCCL's topology XML. Ranks on CPUs take their cells "
-    "from it, where it tells sockets, NUMA nodes and caches of their CPUs. See [the machine as a "
-    "graph](topology.md).")
+    "from it, where it tells sockets, NUMA nodes and caches of their CPUs, and are called at the "
+    "network port near their CPUs. See [the machine as a graph](topology.md).")
 TUTTI_PARAM_TEXT(CUDA_LIBRARY, "TUTTI_CUDA_LIBRARY", "",
     "The CUDA driver. Default: `libcuda.so.1`.")
 TUTTI_PARAM_TEXT(CUDA_KERNELS, "TUTTI_CUDA_KERNELS", "",

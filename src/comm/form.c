@@ -2,6 +2,7 @@
  * Forms a communicator in a list of named phases. A phase that must wait returns TUTTI_AGAIN, and
  * the next pass resumes it, so that one thread can form several communicators. */
 #include "base/clock.h"
+#include "base/interface.h"
 #include "base/param.h"
 #include "bootstrap/claim.h"
 #include "gpu/comm_gpu.h"
@@ -141,20 +142,27 @@ static const struct {
 enum { PHASES = sizeof phases / sizeof *phases };
 
 /* Reads the user's description of the host, which may tell more than the kernel does. */
-static int load_home(const struct tutti_comm *comm, struct tutti_home *home)
+static int load_home(const struct tutti_comm *comm, struct tutti_home *home,
+                     char ret_interface[TUTTI_INTERFACE_NAME_BYTES])
 {
     const char *file = tutti_param_text(TUTTI_PARAM_TOPO_FILE);
-    char why[TUTTI_MESSAGE_BYTES / 2];
+    char why[TUTTI_MESSAGE_BYTES / 2], port[TUTTI_HOME_PORT_BYTES];
 
-    if (file[0] == '\0' || tutti_home_load(file, home) == TUTTI_OK)
+    if (file[0] == '\0')
         return TUTTI_OK;
+    if (tutti_home_load(file, (uint32_t)comm->rank, home, port) == TUTTI_OK) {
+        (void)tutti_interface_of_port("", port, ret_interface);
+        return TUTTI_OK;
+    }
     snprintf(why, sizeof why, "%s", tutti_message_last());
     return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_TOPO_FILE on rank %d: %s; unset it, or give a file "
                       "that describes this host", comm->rank, why);
 }
 
-/* Finds the cells of its host in which this rank runs. They become part of the rank's record. */
-static int find_home(const struct tutti_comm *comm, int32_t ret_cells[TUTTI_CELL_LEVELS])
+/* Finds the cells of its host in which this rank runs, which become part of the rank's record, and
+ * the network interface near it, if the user's description tells one. */
+static int find_home(const struct tutti_comm *comm, int32_t ret_cells[TUTTI_CELL_LEVELS],
+                     char ret_interface[TUTTI_INTERFACE_NAME_BYTES])
 {
     const char *cells = tutti_param_text(TUTTI_PARAM_CELLS);
     struct tutti_home home;
@@ -162,7 +170,7 @@ static int find_home(const struct tutti_comm *comm, int32_t ret_cells[TUTTI_CELL
     _Static_assert(TUTTI_CELL_LEVELS == 3, "package, memory, cache");
     TUTTI_TRY(tutti_home_read(cells, (uint32_t)comm->rank, &home));
     if (strcmp(cells, "auto") == 0)
-        TUTTI_TRY(load_home(comm, &home));
+        TUTTI_TRY(load_home(comm, &home, ret_interface));
     ret_cells[0] = home.package;
     ret_cells[1] = home.memory;
     ret_cells[2] = home.cache;
@@ -174,9 +182,11 @@ static int open_own(struct tutti_comm *comm, const struct tutti_settings *settin
 {
     struct tutti_fabric_args args = {.nranks = comm->nranks, .rank = comm->rank,
                                      .deadline_ns = comm->deadline_ns};
+    char interface[TUTTI_INTERFACE_NAME_BYTES] = "";
 
     TUTTI_TRY(tutti_choices_read(comm, settings->parent));
-    TUTTI_TRY(find_home(comm, args.cells));
+    TUTTI_TRY(find_home(comm, args.cells, interface));
+    args.nearest = interface;
     TUTTI_TRY(tutti_gpu_comm_open(comm, settings->device, settings->parent));
     return tutti_fabric_open(&args, &comm->fabric);
 }

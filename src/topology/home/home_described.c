@@ -91,36 +91,97 @@ static bool is_one_host(const struct tutti_inventory *host)
     return true;
 }
 
+/* Returns the first device that has some of the CPUs; TUTTI_NO_DEVICE: none, or the description is
+ * not that of one host. *ret_wanted is the same set of CPUs, and *ret_own is that of the device. */
+static uint32_t find_cpus(const struct tutti_inventory *host, const cpu_set_t *cpus,
+                          struct tutti_cpumask *ret_wanted, struct tutti_cpumask *ret_own)
+{
+    uint32_t device = TUTTI_NO_DEVICE;
+
+    *ret_wanted = (struct tutti_cpumask){{0}};
+    for (uint32_t cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, cpus))
+            tutti_cpumask_add(ret_wanted, cpu);
+    if (!is_one_host(host))
+        return TUTTI_NO_DEVICE;
+    while ((device = tutti_inventory_next_of(host, device, TUTTI_DEVICE_CPU)) != TUTTI_NO_DEVICE)
+        if (read_cpus(host, device, ret_own) && tutti_cpumask_overlaps(ret_own, ret_wanted))
+            return device;
+    return TUTTI_NO_DEVICE;
+}
+
 void tutti_home_describe(const struct tutti_inventory *host, const cpu_set_t *cpus,
                          struct tutti_home *home)
 {
-    uint32_t device = TUTTI_NO_DEVICE;
-    struct tutti_cpumask wanted = {{0}}, own;
+    struct tutti_cpumask wanted, own;
+    uint32_t device = find_cpus(host, cpus, &wanted, &own);
 
-    for (uint32_t cpu = 0; cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, cpus))
-            tutti_cpumask_add(&wanted, cpu);
-    if (!is_one_host(host))
+    if (device == TUTTI_NO_DEVICE)
         return;
-    while ((device = tutti_inventory_next_of(host, device, TUTTI_DEVICE_CPU)) != TUTTI_NO_DEVICE) {
-        if (!read_cpus(host, device, &own) || !tutti_cpumask_overlaps(&own, &wanted))
-            continue;
-        *home = (struct tutti_home){
-            .package = number_of(host, device, TUTTI_PROPERTY_PACKAGE, &wanted, home->package),
-            .memory = number_of(host, device, TUTTI_PROPERTY_NUMA, &wanted, home->memory),
-            .cache = cache_of(host, device, &wanted, home->cache)};
-        return;
-    }
+    *home = (struct tutti_home){
+        .package = number_of(host, device, TUTTI_PROPERTY_PACKAGE, &wanted, home->package),
+        .memory = number_of(host, device, TUTTI_PROPERTY_NUMA, &wanted, home->memory),
+        .cache = cache_of(host, device, &wanted, home->cache)};
 }
 
-int tutti_home_load(const char *what, struct tutti_home *home)
+/* ---- ports ----------------------------------------------------------------------------------- */
+
+static bool is_below(const struct tutti_inventory *host, uint32_t device, uint32_t above)
+{
+    while (device != TUTTI_NO_DEVICE && device != above)
+        device = host->devices[device].parent;
+    return device == above;
+}
+
+/* Returns the `skip`th of the fastest ports below a device, and their number in *ret_count. */
+static const char *fastest_port(const struct tutti_inventory *host, uint32_t below, uint32_t skip,
+                                uint32_t *ret_count)
+{
+    uint32_t net = TUTTI_NO_DEVICE, count = 0;
+    const char *name = NULL;
+    int64_t most = 0;
+
+    while ((net = tutti_inventory_next_of(host, net, TUTTI_DEVICE_NET)) != TUTTI_NO_DEVICE) {
+        int64_t speed = tutti_device_number(host, net, TUTTI_PROPERTY_SPEED, 0);
+
+        if (!is_below(host, net, below) || !tutti_device_has(host, net, TUTTI_PROPERTY_NET_NAME) ||
+            speed < most)
+            continue;
+        count = speed > most ? 0 : count;
+        most = speed;
+        if (count++ == skip || count == 1)
+            name = tutti_device_text(host, net, TUTTI_PROPERTY_NET_NAME);
+    }
+    *ret_count = count;
+    return name;
+}
+
+const char *tutti_home_port(const struct tutti_inventory *host, const cpu_set_t *cpus,
+                            uint32_t rank)
+{
+    struct tutti_cpumask wanted, own;
+    uint32_t device = find_cpus(host, cpus, &wanted, &own), count = 0;
+
+    if (device == TUTTI_NO_DEVICE || !contains(&own, &wanted))
+        return NULL;
+    (void)fastest_port(host, device, 0, &count);
+    return count > 0 ? fastest_port(host, device, rank % count, &count) : NULL;
+}
+
+int tutti_home_load(const char *what, uint32_t rank, struct tutti_home *home,
+                    char ret_port[TUTTI_HOME_PORT_BYTES])
 {
     struct tutti_inventory *host;
+    const char *port = NULL;
     cpu_set_t cpus;
 
     TUTTI_TRY(tutti_formats_load(what, &host));
-    if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
+    if (sched_getaffinity(0, sizeof cpus, &cpus) == 0) {
         tutti_home_describe(host, &cpus, home);
+        port = tutti_home_port(host, &cpus, rank);
+    }
+    snprintf(ret_port, TUTTI_HOME_PORT_BYTES, "%s",
+             port != NULL && strlen(port) < TUTTI_HOME_PORT_BYTES ? port : "");
     tutti_inventory_destroy(host);
     return TUTTI_OK;
 }

@@ -294,6 +294,38 @@ static void a_description_knows_more_than_the_kernel(void **state)
     rmdir(root);
 }
 
+/* The port near CPUs `first` to `last`; "": none. */
+static const char *port_near(const struct tutti_inventory *host, int first, int last, uint32_t rank)
+{
+    const char *port;
+    cpu_set_t cpus;
+
+    CPU_ZERO(&cpus);
+    for (int cpu = first; cpu <= last; cpu++)
+        CPU_SET(cpu, &cpus);
+    port = tutti_home_port(host, &cpus, rank);
+    return port != NULL ? port : "";
+}
+
+static void ranks_take_turns_at_the_ports_near_them(void **state)
+{
+    struct tutti_inventory *host;
+
+    (void)state;
+    assert_int_equal(tutti_formats_load("2 cpus cores 8, 4 nics 100G", &host), TUTTI_OK);
+    assert_string_equal(port_near(host, 0, 3, 0), "mlx5_0");
+    assert_string_equal(port_near(host, 0, 3, 1), "mlx5_1");
+    assert_string_equal(port_near(host, 2, 2, 6), "mlx5_0");
+    assert_string_equal(port_near(host, 8, 15, 0), "mlx5_2");
+    assert_string_equal(port_near(host, 8, 15, 7), "mlx5_3");
+    assert_string_equal(port_near(host, 7, 8, 0), "");   /* not of one socket */
+    assert_string_equal(port_near(host, 16, 16, 0), ""); /* not described */
+    tutti_inventory_destroy(host);
+    assert_int_equal(tutti_formats_load("2 cpus cores 8", &host), TUTTI_OK);
+    assert_string_equal(port_near(host, 0, 3, 0), "");
+    tutti_inventory_destroy(host);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,6 +335,7 @@ int main(void)
         cmocka_unit_test(this_thread_lives_somewhere_or_nowhere),
         cmocka_unit_test(a_user_may_say_it),
         cmocka_unit_test(a_description_knows_more_than_the_kernel),
+        cmocka_unit_test(ranks_take_turns_at_the_ports_near_them),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
