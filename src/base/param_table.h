@@ -114,8 +114,8 @@ TUTTI_PARAM_CHOICE(SPREAD, "TUTTI_SPREAD", "on", "off|on",
     "its thread to one with fewer. The set of cores that it may run on does not change.")
 TUTTI_PARAM_TEXT(CELLS, "TUTTI_CELLS", "auto",
     "The cells of a host: ranks that share a socket, a NUMA node or a last-level cache, for "
-    "algorithms that send little between these. `auto`: from the CPUs that each rank may run on, by "
-    "the kernel or by TUTTI_TOPO_FILE; if a rank may run on CPUs of several cells, the host has no "
+    "algorithms that send little between these. `auto`: from the CPUs that each rank may run on, "
+    "by the kernel or by TUTTI_TOPO_FILE; if a rank may run on CPUs of several cells, the host has no "
     "cells. `off`: no cells. Numbers such as `0,0,1,1`: the cells of ranks 0, 1, and so on, "
     "repeated for further ranks; one number is the cell of this process.")
 TUTTI_PARAM_TEXT(STREAM_CPUS, "TUTTI_STREAM_CPUS", "",

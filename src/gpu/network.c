@@ -158,7 +158,8 @@ static int connect_all(struct tutti_comm *comm, struct tutti_gpu_network *networ
                                   &conn);
         if (rc == TUTTI_AGAIN) {
             network->phase = CONNECT;
-            TUTTI_TRY(tutti_fabric_check(network->fabric)); /* this rank may be out of descriptors */
+            /* This rank may be out of descriptors. */
+            TUTTI_TRY(tutti_fabric_check(network->fabric));
         }
         if (rc != TUTTI_OK)
             return rc;

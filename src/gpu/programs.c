@@ -171,8 +171,8 @@ static int choose_kernel(struct tutti_comm *comm, const struct tutti_call *call,
 }
 
 /* Makes the program of a plan, which kernels can read. *ret_is_stored is false if kernels cannot
- * run the schedule. If they cannot run it on this rank, they cannot run it on any other. So all ranks
- * fall back to another protocol together, or fail together if there is no other. */
+ * run the schedule. If they cannot run it on this rank, they cannot run it on any other. So all
+ * ranks fall back to another protocol together, or fail together if there is no other. */
 static int try_plan(struct tutti_comm *comm, const struct tutti_call *call,
                     const struct tutti_plan *plan, enum lifetime lifetime,
                     struct variant *variant, bool *ret_is_stored)

@@ -46,8 +46,8 @@ const char *tutti_home_port(const struct tutti_inventory *host, const cpu_set_t 
                             uint32_t rank);
 
 /* Does both for the CPUs of the calling thread. `what` is a file, line or name of
- * tutti_formats_load, whose errors it returns. *ret_port is "" if there is no port near the CPUs, or
- * if its name is too long for an interface or an RDMA device. */
+ * tutti_formats_load, whose errors it returns. *ret_port is "" if there is no port near the CPUs,
+ * or if its name is too long for an interface or an RDMA device. */
 #define TUTTI_HOME_PORT_BYTES 64
 int tutti_home_load(const char *what, uint32_t rank, struct tutti_home *home,
                     char ret_port[TUTTI_HOME_PORT_BYTES]);
