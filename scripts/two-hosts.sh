@@ -3,7 +3,7 @@
 # `right` to the names of the namespaces, `tag` to a text that no other run has, and `logs` to a
 # folder for files. All is removed when the script ends. If namespaces cannot be created, the script
 # prints the reason and exits with 77.
-tag=tutti$RANDOM
+tag=t$$x$RANDOM
 left=${tag}l right=${tag}r
 logs=$(mktemp -d)
 

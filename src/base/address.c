@@ -275,7 +275,8 @@ struct listing {
     size_t capacity, count;
 };
 
-/* Insert an address behind those before index `first` and behind those that are as fast. */
+/* Insert an address at index `first` if `is_first`. Else insert it behind those before `first`, and
+ * behind those that are as fast, or at the end without by_rate. */
 static void insert(struct listing *listing, size_t first, bool is_first,
                    const struct tutti_address *address, uint32_t rate)
 {

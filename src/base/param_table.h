@@ -34,8 +34,9 @@ TUTTI_PARAM_INT(NETWORK_TIMEOUT, "TUTTI_NETWORK_TIMEOUT_MS", "60000", 0, 3200000
 
 TUTTI_PARAM_TEXT(SOCKET_IFNAME, "TUTTI_SOCKET_IFNAME", "",
     "Network interfaces to use: comma-separated prefixes (`eth,ib0`), `=name` for an exact name, "
-    "a leading `^` to exclude (`^docker,lo`). Default: every interface that is up, the fastest "
-    "first; loopback only when all ranks are on one host.")
+    "a leading `^` to exclude (`^docker,lo`). Default: every interface that is up, first the "
+    "one near the rank if the description of the host tells it (TUTTI_TOPO_FILE), then the "
+    "fastest; loopback only when all ranks are on one host.")
 TUTTI_PARAM_CHOICE(SOCKET_FAMILY, "TUTTI_SOCKET_FAMILY", "any", "any|ipv4|ipv6",
     "Address family of TCP connections.")
 TUTTI_PARAM_INT(SOCKETS_PER_PEER, "TUTTI_SOCKETS_PER_PEER", "0", 0, 16,
@@ -115,8 +116,8 @@ TUTTI_PARAM_CHOICE(SPREAD, "TUTTI_SPREAD", "on", "off|on",
 TUTTI_PARAM_TEXT(CELLS, "TUTTI_CELLS", "auto",
     "The cells of a host: ranks that share a socket, a NUMA node or a last-level cache, for "
     "algorithms that send little between these. `auto`: from the CPUs that each rank may run on, "
-    "by the kernel or by TUTTI_TOPO_FILE; if a rank may run on CPUs of several cells, the host has no "
-    "cells. `off`: no cells. Numbers such as `0,0,1,1`: the cells of ranks 0, 1, and so on, "
+    "by the kernel or by TUTTI_TOPO_FILE; if a rank may run on CPUs of several cells, the host has "
+    "no cells. `off`: no cells. Numbers such as `0,0,1,1`: the cells of ranks 0, 1, and so on, "
     "repeated for further ranks; one number is the cell of this process.")
 TUTTI_PARAM_TEXT(STREAM_CPUS, "TUTTI_STREAM_CPUS", "",
     "CPUs that the threads of host streams run on, such as `0-3,8`; they may differ from those "

@@ -10,7 +10,6 @@
 #include "base/system.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -20,12 +19,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* The other ranks of a job whose rank 0 was refused may try for some time to join. */
+#define RIVAL_NS (10 * TUTTI_NS_PER_S)
+
 struct tutti_claim {
     char name[64]; /* of the Unix socket, which is made from the key */
     int fd;        /* the listening socket */
     int place_fd; /* open, so that the place's inode number is not reused; -1: none */
     pid_t maker; /* a child made by fork does not use its parent's claims */
     int users;   /* shares of the claim */
+    uint64_t rival_ns; /* when this process last saw that another one was refused; 0: never */
     struct tutti_claim *next;
 };
 
@@ -34,7 +37,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Find the process that holds a claim. *ret_pid is 0 if no process holds it, or if its socket
  * belongs to another user. It is also 0 if the process that made the socket has ended, and only a
- * child made by fork still has the socket open. TUTTI_AGAIN: the socket is being made or closed. */
+ * child made by fork still has the socket open. TUTTI_AGAIN: the socket is being made or closed, or
+ * so many processes have tried to claim the place that its queue is full. */
 static int find_holder(const char *name, pid_t *ret_pid)
 {
     struct ucred holder = {.pid = 0};
@@ -51,12 +55,17 @@ static int find_holder(const char *name, pid_t *ret_pid)
     return TUTTI_OK;
 }
 
+/* `holder` is 0 if it is not known. */
 static int fail_held(pid_t holder, const char *where)
 {
+    char text[32] = "";
+
+    if (holder != 0)
+        snprintf(text, sizeof text, " %ld", (long)holder);
     return tutti_fail(TUTTI_ERR_USAGE,
-                      "process %ld of this host is rank 0 of a job at %s, which serves one job at "
+                      "process%s of this host is rank 0 of a job at %s, which serves one job at "
                       "a time; give this job a place of its own, or, at a port, TUTTI_SECRET",
-                      (long)holder, where);
+                      text, where);
 }
 
 /* Make the socket of a claim. TUTTI_OK with *ret_fd -1: it cannot be made, although the place has
@@ -69,12 +78,13 @@ static int make_socket(const char *name, const char *where, int *ret_fd)
     for (int i = 0; i < TRIES; i++) {
         if (tutti_socket_try_listen_unix(name, ret_fd) == 0)
             return TUTTI_OK;
-        if (find_holder(name, &holder) == TUTTI_OK)
-            break;
+        if (find_holder(name, &holder) == TUTTI_OK) {
+            *ret_fd = -1;
+            return holder == 0 ? TUTTI_OK : fail_held(holder, where);
+        }
         tutti_pause_ns(TUTTI_NS_PER_MS);
     }
-    *ret_fd = -1;
-    return holder == 0 ? TUTTI_OK : fail_held(holder, where);
+    return fail_held(0, where);
 }
 
 /* The caller holds the lock. Returns TUTTI_OK and leaves *ret_claim NULL if the place cannot be
@@ -100,23 +110,30 @@ static int make_claim(const char *name, const char *where, struct tutti_claim **
     return TUTTI_OK;
 }
 
-/* Forget the processes that have tried to claim the place so far. */
-static void forget_rivals(const struct tutti_claim *claim)
+/* Notes whether processes of this user have tried to claim the place; the caller holds the lock.
+ * Anybody can connect to the socket, so those of other users do not count. */
+static void look_for_rivals(struct tutti_claim *claim)
 {
     int fd;
 
-    while (tutti_socket_accept(claim->fd, &fd) == TUTTI_OK)
+    while (tutti_socket_accept(claim->fd, &fd) == TUTTI_OK) {
+        if (tutti_socket_is_own_user(fd))
+            claim->rival_ns = tutti_now_ns();
         close(fd);
+    }
 }
 
-bool tutti_claim_has_rival(const struct tutti_claim *claim)
+bool tutti_claim_has_rival(struct tutti_claim *claim, uint64_t begun_ns)
 {
-    struct pollfd caller = {.events = POLLIN};
+    bool has_rival;
 
     if (claim == NULL)
         return false;
-    caller.fd = claim->fd;
-    return poll(&caller, 1, 0) == 1;
+    pthread_mutex_lock(&lock);
+    look_for_rivals(claim);
+    has_rival = claim->rival_ns > 0 && claim->rival_ns + RIVAL_NS > begun_ns;
+    pthread_mutex_unlock(&lock);
+    return has_rival;
 }
 
 int tutti_claim_take(const char *key, const char *where, int fd, struct tutti_claim **ret_claim)
@@ -137,7 +154,7 @@ int tutti_claim_take(const char *key, const char *where, int fd, struct tutti_cl
     while (claim != NULL && (claim->maker != getpid() || strcmp(claim->name, name) != 0))
         claim = claim->next;
     if (claim != NULL) {
-        forget_rivals(claim);
+        look_for_rivals(claim); /* now, because later they would seem to have come later */
         claim->users++;
         *ret_claim = claim;
     } else {

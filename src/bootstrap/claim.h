@@ -11,6 +11,7 @@
 #define TUTTI_BOOTSTRAP_CLAIM_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct tutti_claim;
 
@@ -24,9 +25,9 @@ struct tutti_claim;
  * TUTTI_ERR_SYSTEM: there is no memory. Thread-safe. */
 int tutti_claim_take(const char *key, const char *where, int fd, struct tutti_claim **ret_claim);
 
-/* True if another process has tried to claim the place, and was refused, since this process last
- * took a share of the claim. False for NULL. Thread-safe. */
-bool tutti_claim_has_rival(const struct tutti_claim *claim);
+/* True if another process of this user has tried to claim the place, and was refused, at most 10 s
+ * before `begun_ns` (tutti_now_ns) or later. False for NULL. Thread-safe. */
+bool tutti_claim_has_rival(struct tutti_claim *claim, uint64_t begun_ns);
 
 /* Give up one share of the claim; the last one frees the place. NULL is ignored. Thread-safe. */
 void tutti_claim_release(struct tutti_claim *claim);

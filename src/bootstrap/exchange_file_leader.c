@@ -326,7 +326,7 @@ static int settle(struct tutti_filestore *boot)
         return TUTTI_OK;
     if (tutti_now_ns() < boot->leader->complete_ns + TUTTI_EXCHANGE_DOUBT_NS)
         return TUTTI_AGAIN;
-    if (tutti_claim_has_rival(boot->base.claim))
+    if (tutti_claim_has_rival(boot->base.claim, boot->begun_ns))
         fail(boot, TUTTI_ERR_USAGE, TUTTI_EXCHANGE_RIVAL, boot->dir.path);
     return boot->leader->failure;
 }

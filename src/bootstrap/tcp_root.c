@@ -232,7 +232,7 @@ static void answer_if_complete(struct tutti_root *root, const void *mine, size_t
     if (root->records < root->base.nranks - 1 ||
         (root->base.nranks > 1 && tutti_root_is_in_doubt(root)))
         return;
-    if (is_mixed(root) && tutti_claim_has_rival(root->base.claim))
+    if (is_mixed(root) && tutti_claim_has_rival(root->base.claim, root->begun_ns))
         tutti_root_fail(root, TUTTI_ERR_USAGE, TUTTI_EXCHANGE_RIVAL, root->where);
     else
         answer(root, mine, size);

@@ -165,12 +165,14 @@ static int find_home(const struct tutti_comm *comm, int32_t ret_cells[TUTTI_CELL
                      char ret_interface[TUTTI_INTERFACE_NAME_BYTES])
 {
     const char *cells = tutti_param_text(TUTTI_PARAM_CELLS);
-    struct tutti_home home;
+    struct tutti_home home, described;
 
     _Static_assert(TUTTI_CELL_LEVELS == 3, "package, memory, cache");
     TUTTI_TRY(tutti_home_read(cells, (uint32_t)comm->rank, &home));
+    described = home;
+    TUTTI_TRY(load_home(comm, &described, ret_interface));
     if (strcmp(cells, "auto") == 0)
-        TUTTI_TRY(load_home(comm, &home, ret_interface));
+        home = described;
     ret_cells[0] = home.package;
     ret_cells[1] = home.memory;
     ret_cells[2] = home.cache;

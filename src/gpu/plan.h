@@ -40,7 +40,7 @@ uint64_t tutti_gpu_plan_nvlinked(const struct tutti_comm *comm);
 const char *tutti_gpu_plan_port(const struct tutti_comm *comm);
 enum { TUTTI_GPU_PLAN_NAME_BYTES = 24 };
 /* Writes the name of the kinds of hosts that the ranks are on, for tuning tables: "gpu-1f2e3d4c",
- * or "gpu" without a plan. It is the same on all ranks, and for hosts with the same devices. */
+ * or "gpu" without a plan. It is the same on all ranks, and for hosts with equal descriptions. */
 void tutti_gpu_plan_name(const struct tutti_gpu_plan *plan,
                          char ret_name[TUTTI_GPU_PLAN_NAME_BYTES]);
 /* Frees what the plan holds. */

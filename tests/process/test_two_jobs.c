@@ -149,11 +149,11 @@ static void meet_without_a_rank(const char *const *variables_a, const char *cons
     make_pair(pair, variables_a, 2, 0);
     pair[1].variables = variables_b;
     pair[0].path = pair[1].path = path;
-    pair[0].delay_ms[0] = 300;
-    pair[0].delay_ms[1] = 600;
-    pair[1].delay_ms[1] = 3500;
+    pair[0].delay_ms[0] = 1200;
+    pair[0].delay_ms[1] = 1500;
+    pair[1].delay_ms[1] = 4000;
     run_pair(pair);
-    if (!was_in_time(pair))
+    if (!was_in_time(pair) || is_right(&pair[0])) /* job a came first */
         return;
     job_expect(&pair[0], RANK_REFUSED);
     job_expect(&pair[1], RANK_REFUSED);
@@ -168,6 +168,12 @@ static void jobs_at_one_port_never_mix(void **state)
                                     "TUTTI_ROOT=127.0.0.1:%p", "TUTTI_INIT_TIMEOUT_MS=3000", NULL};
     static const char *const b[] = {"JOB=b", "TUTTI_RANK=%r", "TUTTI_NRANKS=%n",
                                     "TUTTI_ROOT=127.0.0.1:%p", "TUTTI_INIT_TIMEOUT_MS=3000", NULL};
+    static const char *const a_in_time[] = {"JOB=a", "TUTTI_RANK=%r", "TUTTI_NRANKS=%n",
+                                            "TUTTI_ROOT=127.0.0.1:%p",
+                                            "TUTTI_INIT_TIMEOUT_MS=6000", NULL};
+    static const char *const b_in_time[] = {"JOB=b", "TUTTI_RANK=%r", "TUTTI_NRANKS=%n",
+                                            "TUTTI_ROOT=127.0.0.1:%p",
+                                            "TUTTI_INIT_TIMEOUT_MS=6000", NULL};
     static const char *const c[] = {"JOB=c", "RANK=%r", "WORLD_SIZE=%n", "MASTER_ADDR=127.0.0.1",
                                     "MASTER_PORT=%p", "TUTTI_INIT_TIMEOUT_MS=3000", NULL};
     static const char *const d[] = {"JOB=d", "RANK=%r", "WORLD_SIZE=%n", "MASTER_ADDR=127.0.0.1",
@@ -176,7 +182,7 @@ static void jobs_at_one_port_never_mix(void **state)
     (void)state;
     meet_at_one_place(a, b, NULL);
     meet_at_one_place(c, d, NULL);
-    meet_without_a_rank(a, b, NULL);
+    meet_without_a_rank(a_in_time, b_in_time, NULL);
 }
 
 static void jobs_in_one_directory_never_mix(void **state)
@@ -185,6 +191,12 @@ static void jobs_in_one_directory_never_mix(void **state)
                                     "TUTTI_ROOT=file:%d", "TUTTI_INIT_TIMEOUT_MS=3000", NULL};
     static const char *const b[] = {"JOB=b", "TUTTI_RANK=%r", "TUTTI_NRANKS=%n",
                                     "TUTTI_ROOT=file:%d", "TUTTI_INIT_TIMEOUT_MS=3000", NULL};
+    static const char *const a_in_time[] = {"JOB=a", "TUTTI_RANK=%r", "TUTTI_NRANKS=%n",
+                                            "TUTTI_ROOT=file:%d", "TUTTI_INIT_TIMEOUT_MS=6000",
+                                            NULL};
+    static const char *const b_in_time[] = {"JOB=b", "TUTTI_RANK=%r", "TUTTI_NRANKS=%n",
+                                            "TUTTI_ROOT=file:%d", "TUTTI_INIT_TIMEOUT_MS=6000",
+                                            NULL};
     char scratch[] = "/tmp/tutti-test-XXXXXX", path[64];
     struct job next[2];
 
@@ -192,7 +204,7 @@ static void jobs_in_one_directory_never_mix(void **state)
     assert_non_null(mkdtemp(scratch));
     snprintf(path, sizeof path, "%s/meeting", scratch);
     meet_at_one_place(a, b, path);
-    meet_without_a_rank(a, b, path);
+    meet_without_a_rank(a_in_time, b_in_time, path);
     /* The last rank to leave removes the notes of its own session only. If its job was refused, the
      * other job's notes stay until the next job comes, which removes them. */
     make_pair(next, a, 2, 0);

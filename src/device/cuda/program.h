@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Declares programs in the form that kernels read. A program is one run of bytes that contains no
- * pointers. The host makes it (executor/cuda/program.h) and copies it to device memory once. It
- * starts with a head, struct tutti_kernel_program. Tables follow the head, each at a multiple of 8
- * bytes. Their positions are byte offsets from the start of the head.
+ * pointers. The host makes it (executor/cuda/program.h) and copies it to device memory, or for a
+ * program of one launch to page-locked host memory. It starts with a head, struct
+ * tutti_kernel_program. Tables follow the head, each at a multiple of 8 bytes. Their positions are
+ * byte offsets from the start of the head.
  *
  * A program is either a bound schedule, with the contents of a struct tutti_program, or a list of
  * messages. Messages are encoded as the steps of a schedule without dependencies. Their buffers

@@ -132,9 +132,9 @@ struct gpu_program_room {
     uint64_t words[TUTTI_KERNEL_SHARED_PROGRAM / sizeof(uint64_t)];
 };
 
-/* All threads: returns the work's program in memory that is fast to read, where the block copies it
- * if necessary. A barrier must follow. Steps are read often, and a read of host memory takes a
- * microsecond. */
+/* All threads: returns the work's program in memory that is fast to read. Steps are read often, and
+ * a read of host memory takes a microsecond. So the block copies a short program into shared
+ * memory, and a longer one that is in host memory into device memory. A barrier must follow. */
 GPU_INLINE const struct tutti_kernel_program *gpu_fetch_program(const struct gpu_run *run,
                                                                 struct gpu_program_room *room)
 {

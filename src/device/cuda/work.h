@@ -230,9 +230,9 @@ struct tutti_kernel_work {
     /* STEPS and MESSAGES: */
     const void *program;    /* struct tutti_kernel_program, which the device can read */
     uint64_t program_bytes; /* a multiple of 8 */
-    /* If the program is in host memory: device memory for a copy of it for each block, at a distance
-     * of TUTTI_KERNEL_COPY_BYTES(program_bytes). NULL: the program is in device memory, or it is so
-     * short that blocks copy it into shared memory. */
+    /* If the program is in host memory: device memory for a copy of it for each block, at a
+     * distance of TUTTI_KERNEL_COPY_BYTES(program_bytes). NULL: the program is in device memory, or
+     * it is so short that blocks copy it into shared memory. */
     uint8_t *copies;
     uint8_t *scratch;       /* block_bytes of device memory for each block */
     /* COPIES only: */

@@ -106,7 +106,7 @@ bool tutti_cuda_has_domain(const struct tutti_cuda_gpu *gpu);
 
 /* A program that kernels can read (program.h), and the scratch memory that a run of it takes. */
 struct tutti_cuda_stored {
-    const void *image;   /* device address, from tutti_cuda_store or _for_launch */
+    const void *image;   /* address for kernels, from tutti_cuda_store or _for_launch */
     size_t image_bytes, scratch_bytes;
     bool is_on_host;     /* tutti_cuda_store_for_launch has stored the image */
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Programs for GPUs. A program is a call that is cut into pieces for blocks that run side by side,
  * with the tables by which kernels run it (device/cuda/program.h). The host encodes a program once.
- * The code that launches it puts the image into device memory, and works refer to the image. Works
- * that may run at the same time need separate scratch memory. */
+ * The code that launches it puts the image into memory that kernels read, and works refer to it.
+ * Works that may run at the same time need separate scratch memory. */
 #ifndef TUTTI_EXECUTOR_CUDA_PROGRAM_H
 #define TUTTI_EXECUTOR_CUDA_PROGRAM_H
 
@@ -32,7 +32,7 @@ int tutti_cuda_program_create(const struct tutti_plan *plan, const struct tutti_
                               int rank, const struct tutti_cuda_grid *grid,
                               struct tutti_program **ret_program);
 
-/* An encoded program, to be copied into device memory. */
+/* An encoded program, to be copied into memory that kernels read. */
 struct tutti_cuda_program_image {
     uint8_t *bytes;       /* 8-byte aligned; owned */
     size_t size_bytes;

@@ -10,9 +10,9 @@
 #include <string.h>
 
 /* The least size of a slab, and the alignment of what is taken from slabs. A rank has two slabs
- * from the beginning, of which one becomes free while the other is filled. A launch takes about
- * 1 KiB. The two slabs are larger if ranks are on several hosts, because the programs of v-forms
- * are in slabs, too. */
+ * from the beginning, of which one becomes free while the other is filled. A launch of few messages
+ * takes less than 1 KiB. The two slabs are larger if ranks are on several hosts, because the
+ * programs of v-forms are in slabs, too. */
 enum { SLAB_BYTES = 128 << 10, SLAB_OF_HOSTS_BYTES = 512 << 10, ALIGNMENT = 64 };
 
 struct tutti_cuda_slab {

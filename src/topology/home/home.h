@@ -33,10 +33,11 @@ void tutti_home_of_thread(struct tutti_home *ret_home);
  * TUTTI_ERR_USAGE: `text` is none of these. */
 int tutti_home_read(const char *text, uint32_t rank, struct tutti_home *ret_home);
 
+struct tutti_inventory;
+
 /* Improves the home of a set of CPUs by a description of the host. Where the description tells
  * packages, NUMA nodes or caches, these replace the ones in *home. If it describes several hosts,
  * or none of the CPUs, *home stays as it is. */
-struct tutti_inventory;
 void tutti_home_describe(const struct tutti_inventory *host, const cpu_set_t *cpus,
                          struct tutti_home *home);
 

@@ -43,19 +43,31 @@ static void add_cpus(const struct tutti_inventory *host, enum tutti_property pro
                 tutti_cpumask_add(all, cpu);
 }
 
-/* Returns the number of the package or memory of `device` if it holds all of `cpus`, and -1 if it
- * does not. Returns `fallback` if the description has no such numbers. */
-static int32_t number_of(const struct tutti_inventory *host, uint32_t device,
-                         enum tutti_property property, const struct tutti_cpumask *cpus,
-                         int32_t fallback)
+/* Returns the number of the NUMA node of `device` if it holds all of `cpus`, and -1 if it does not.
+ * Returns `fallback` if the description has no such numbers. */
+static int32_t memory_of(const struct tutti_inventory *host, uint32_t device,
+                         const struct tutti_cpumask *cpus, int32_t fallback)
 {
-    int64_t number = tutti_device_number(host, device, property, -1);
+    int64_t number = tutti_device_number(host, device, TUTTI_PROPERTY_NUMA, -1);
     struct tutti_cpumask all = {{0}};
 
     if (number < 0 || number > INT32_MAX)
         return fallback;
-    add_cpus(host, property, number, &all);
+    add_cpus(host, TUTTI_PROPERTY_NUMA, number, &all);
     return contains(&all, cpus) ? (int32_t)number : -1;
+}
+
+/* Does the same for the package. Its first CPU identifies it, as in home.c. */
+static int32_t package_of(const struct tutti_inventory *host, uint32_t device,
+                          const struct tutti_cpumask *cpus, int32_t fallback)
+{
+    int64_t number = tutti_device_number(host, device, TUTTI_PROPERTY_PACKAGE, -1);
+    struct tutti_cpumask all = {{0}};
+
+    if (number < 0)
+        return fallback;
+    add_cpus(host, TUTTI_PROPERTY_PACKAGE, number, &all);
+    return contains(&all, cpus) ? (int32_t)tutti_cpumask_next(&all, 0) : -1;
 }
 
 /* Returns the first CPU of the last-level cache that holds all of `cpus`; -1: no cache holds all.
@@ -119,8 +131,8 @@ void tutti_home_describe(const struct tutti_inventory *host, const cpu_set_t *cp
     if (device == TUTTI_NO_DEVICE)
         return;
     *home = (struct tutti_home){
-        .package = number_of(host, device, TUTTI_PROPERTY_PACKAGE, &wanted, home->package),
-        .memory = number_of(host, device, TUTTI_PROPERTY_NUMA, &wanted, home->memory),
+        .package = package_of(host, device, &wanted, home->package),
+        .memory = memory_of(host, device, &wanted, home->memory),
         .cache = cache_of(host, device, &wanted, home->cache)};
 }
 
@@ -156,6 +168,22 @@ static const char *fastest_port(const struct tutti_inventory *host, uint32_t bel
     return name;
 }
 
+/* Returns the turn of a rank at `count` ports. Ranks with CPUs of their own take turns in the order
+ * of these CPUs. Ranks that run on all CPUs of the device take turns by their numbers, whether
+ * neighbors are on one device or ranks are dealt out to devices. */
+static uint32_t turn_of(const struct tutti_cpumask *own, const struct tutti_cpumask *wanted,
+                        uint32_t rank, uint32_t count)
+{
+    uint32_t first = tutti_cpumask_next(wanted, 0), before = 0;
+
+    if (tutti_cpumask_count(wanted) == tutti_cpumask_count(own))
+        return (rank + rank / count) % count;
+    for (uint32_t cpu = tutti_cpumask_next(own, 0); cpu < first;
+         cpu = tutti_cpumask_next(own, cpu + 1))
+        before++;
+    return before / tutti_cpumask_count(wanted) % count;
+}
+
 const char *tutti_home_port(const struct tutti_inventory *host, const cpu_set_t *cpus,
                             uint32_t rank)
 {
@@ -165,7 +193,9 @@ const char *tutti_home_port(const struct tutti_inventory *host, const cpu_set_t 
     if (device == TUTTI_NO_DEVICE || !contains(&own, &wanted))
         return NULL;
     (void)fastest_port(host, device, 0, &count);
-    return count > 0 ? fastest_port(host, device, rank % count, &count) : NULL;
+    if (count == 0)
+        return NULL;
+    return fastest_port(host, device, turn_of(&own, &wanted, rank, count), &count);
 }
 
 int tutti_home_load(const char *what, uint32_t rank, struct tutti_home *home,

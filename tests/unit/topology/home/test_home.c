@@ -263,7 +263,7 @@ static void a_description_knows_more_than_the_kernel(void **state)
         {sockets, false, 0, 0, {0, 0, 0}},
         {sockets, false, 5, 6, {0, 0, 4}},
         {sockets, false, 3, 4, {0, 0, -1}},
-        {sockets, false, 8, 11, {1, 1, 8}},
+        {sockets, false, 8, 11, {8, 1, 8}},
         {sockets, false, 7, 8, {-1, -1, -1}},
         {sockets, false, 16, 17, {70, 71, 72}}, /* not described */
         {"2 hosts: 2 cpus cores 8 caches 2", false, 8, 8, {70, 71, 72}},
@@ -313,11 +313,18 @@ static void ranks_take_turns_at_the_ports_near_them(void **state)
 
     (void)state;
     assert_int_equal(tutti_formats_load("2 cpus cores 8, 4 nics 100G", &host), TUTTI_OK);
-    assert_string_equal(port_near(host, 0, 3, 0), "mlx5_0");
-    assert_string_equal(port_near(host, 0, 3, 1), "mlx5_1");
+    assert_string_equal(port_near(host, 0, 3, 5), "mlx5_0");
+    assert_string_equal(port_near(host, 4, 7, 5), "mlx5_1");
     assert_string_equal(port_near(host, 2, 2, 6), "mlx5_0");
-    assert_string_equal(port_near(host, 8, 15, 0), "mlx5_2");
-    assert_string_equal(port_near(host, 8, 15, 7), "mlx5_3");
+    assert_string_equal(port_near(host, 3, 3, 6), "mlx5_1");
+    assert_string_equal(port_near(host, 12, 13, 6), "mlx5_2");
+    /* Ranks 0, 2, 4, ... are on one socket, or ranks 0, 1, 2, ... */
+    for (uint32_t rank = 0; rank < 8; rank += 4) {
+        assert_string_equal(port_near(host, 8, 15, rank), "mlx5_2");
+        assert_string_equal(port_near(host, 8, 15, rank + 1), "mlx5_3");
+        assert_string_equal(port_near(host, 8, 15, rank + 2), "mlx5_3");
+        assert_string_equal(port_near(host, 8, 15, rank + 3), "mlx5_2");
+    }
     assert_string_equal(port_near(host, 7, 8, 0), "");   /* not of one socket */
     assert_string_equal(port_near(host, 16, 16, 0), ""); /* not described */
     tutti_inventory_destroy(host);
