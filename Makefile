@@ -74,6 +74,7 @@ TSAN_WITHOUT := $(SHARED_ROWS) test_two_jobs bench_gpu perf_gpu gpu_check \
     test_gpu_collectives\.acts\.threads\.8 test_gpu_algorithms\.rings \
     test_gpu_algorithms\.cube test_gpu_links test_gpu_tuning test_gpu_forms test_gpu_rails \
     test_gpu_hosts\. test_gpu_queues\.streams test_gpu_queues\.vectors \
+    test_gpu_queues\..*_perf test_gpu_queues\.groups \
     test_gpu_copies\.roots test_gpu_copies\.vectors \
     test_costs$$ test_cost_functions$$ test_cpu_reduce$$ test_fuse_random$$
 # By default a process sleeps for a second at its end, which in all takes minutes.
