@@ -150,6 +150,10 @@ static int load_home(const struct tutti_comm *comm, struct tutti_home *home,
 
     if (file[0] == '\0')
         return TUTTI_OK;
+    /* For tools this means standard input, which belongs to the program. It may never end. */
+    if (strcmp(file, "-") == 0)
+        return tutti_fail(TUTTI_ERR_USAGE, "TUTTI_TOPO_FILE on rank %d is -, but ranks do not read "
+                          "standard input; give a file that describes this host", comm->rank);
     if (tutti_home_load(file, (uint32_t)comm->rank, home, port) == TUTTI_OK) {
         (void)tutti_interface_of_port("", port, ret_interface);
         return TUTTI_OK;

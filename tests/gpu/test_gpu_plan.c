@@ -140,6 +140,7 @@ static void wrong_descriptions_are_refused(void **state)
 {
     (void)state;
     expect_refusal("/nowhere/to/be.xml", "TUTTI_TOPO_FILE on rank ");
+    expect_refusal("-", "ranks do not read standard input");
     expect_refusal("1 cpu", "is not in the description of its host");
     expect_refusal("3 gpus of nothing", "TUTTI_TOPO_FILE on rank ");
 }
